@@ -1,0 +1,1 @@
+"""Settings saved in the Prefect UI, turned into plain config."""

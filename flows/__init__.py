@@ -1,0 +1,1 @@
+"""The order of the work, each a deployment, and the command line."""

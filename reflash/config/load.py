@@ -1,0 +1,57 @@
+"""A YAML file and `--set key=value` become a RunConfig, with errors a person can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from reflash.config.run import RunConfig
+from reflash.errors import ConfigError
+
+
+def load_config(path: Path, overrides: Iterable[str] = ()) -> RunConfig:
+    """Read a run config.
+
+    `overrides` are `dotted.key=value`, the value read as YAML. Raises ConfigError naming the file and each key.
+    """
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not YAML: {error}") from error
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path}: holds {type(data).__name__}, not settings; `reflash config schema` prints them all")
+    for override in overrides:
+        _override(data, override)
+    return parse_config(data, str(path))
+
+
+def parse_config(data: dict[str, Any], name: str) -> RunConfig:
+    """Validate settings that came from `name`; raises ConfigError with one line a fault."""
+    try:
+        return RunConfig.model_validate(data)
+    except ValidationError as error:
+        lines = [f"  {'.'.join(map(str, e['loc'])) or '(top)'}: {e['msg']}" for e in error.errors()]
+        raise ConfigError(f"{name}: settings that cannot work\n" + "\n".join(lines)) from error
+
+
+def _override(data: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    if not equals or not key:
+        raise ConfigError(f"--set {override}: write dotted.key=value, for example --set sampling.seed=7")
+    *parents, last = key.split(".")
+    node = data
+    for parent in parents:
+        child = node.setdefault(parent, {})
+        if not isinstance(child, dict):
+            raise ConfigError(f"--set {override}: {parent} is not a group of settings")
+        node = child
+    try:
+        node[last] = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"--set {override}: the value is not YAML: {error}") from error

@@ -1,0 +1,94 @@
+"""Which model answers, and how messages become its tokens."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from reflash.config.base import Frozen
+
+RendererName = Literal[
+    "auto",
+    "template",
+    "qwen3",
+    "qwen3.5",
+    "qwen3.6",
+    "qwen3.8",
+    "glm-4.5",
+    "glm-5",
+    "gpt-oss",
+    "kimi-k2",
+    "deepseek-v3",
+    "minimax-m2",
+    "nemotron-3",
+    "llama-3",
+]
+
+
+class ModelConfig(Frozen):
+    """The model that will serve."""
+
+    name: str
+    """Its name: a Hub id such as `Qwen/Qwen3.6-27B`, or what the engine calls it."""
+
+    revision: str | None = None
+    """Revision of the Hub repository."""
+
+    tokenizer: str | None = None
+    """Where the tokenizer is, if not at `name`: a folder, a `tokenizer.json`, a `.gguf` file, a Hub id, or
+    `pkg://package/file` for a file inside an installed package."""
+
+    chat_template: str | None = None
+    """A Jinja chat template, as a path or as text, in place of the tokenizer's own."""
+
+    renderer: RendererName = "auto"
+    """How messages become ids: hand-made for a model family, or `template` for the model's own chat template.
+    `auto` takes the hand-made one that fits the model's name, else the template."""
+
+    context: int = Field(default=32768, ge=16)
+    """Tokens of prompt and answer together that the engine is run with."""
+
+    vocabulary: int | None = Field(default=None, ge=1)
+    """Ids the model knows, if more than the tokenizer's (padded embeddings)."""
+
+
+class ThinkingConfig(Frozen):
+    """Whether the model thinks before it answers."""
+
+    mode: Literal["on", "off", "share"] = "on"
+    """`share` turns it on for a seeded share of the conversations."""
+
+    share: float = Field(default=1.0, ge=0, le=1)
+    """The share of conversations that think, with `mode: share`."""
+
+    preserve: bool = False
+    """Keep the thinking of earlier turns in later prompts, where the model's template can."""
+
+
+class SamplingConfig(Frozen):
+    """How tokens are drawn. Take the values from the model's card."""
+
+    temperature: float = Field(default=1.0, ge=0, le=2)
+    """0 is greedy; thinking models loop under greedy decoding."""
+
+    top_p: float = Field(default=0.95, gt=0, le=1)
+    """Nucleus sampling."""
+
+    top_k: int = Field(default=20, ge=0)
+    """Keep only so many candidates; 0 keeps all."""
+
+    min_p: float = Field(default=0.0, ge=0, le=1)
+    """Drop candidates below this share of the best one's probability."""
+
+    presence_penalty: float = Field(default=0.0, ge=-2, le=2)
+    """Penalty on tokens already emitted."""
+
+    repetition_penalty: float = Field(default=1.0, gt=0, le=2)
+    """Divides the logits of tokens already seen; 1 is off."""
+
+    seed: int = Field(default=0, ge=0, lt=2**31)
+    """Each turn's seed is derived from this, the conversation's id and the turn."""
+
+    max_new_tokens: int = Field(default=8192, ge=1)
+    """Budget of one turn, thinking included; cut to what the context leaves."""

@@ -1,0 +1,88 @@
+"""A whole run, as one YAML file."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from reflash.config.base import Frozen
+from reflash.config.engine import EngineConfig
+from reflash.config.model import ModelConfig, SamplingConfig, ThinkingConfig
+from reflash.config.source import SourceConfig
+
+
+class ToolsConfig(Frozen):
+    """What happens to recorded tool traces."""
+
+    calls: Literal["keep", "regenerate"] = "keep"
+    """`keep`: a turn that makes calls stays as recorded, as context, and the answer after the results is regenerated.
+    `regenerate`: the calling turn is made again too; where its new calls differ from the recorded ones, the recorded
+    results no longer fit and the conversation ends there."""
+
+
+class PlanConfig(Frozen):
+    """How rows are cut into units of work."""
+
+    shard_rows: int = Field(default=2000, ge=1)
+    """Conversations in a shard: one task in Prefect, one file in `parts/`."""
+
+    workers: int | None = Field(default=None, ge=1)
+    """Processes that read and render; by default one a core, at most 8."""
+
+
+class GenerateConfig(Frozen):
+    """How the work is driven. Nothing here decides the result."""
+
+    shards_at_once: int = Field(default=4, ge=2)
+    """Shards open together, so that the tail of one runs beside the head of the next."""
+
+    flush_s: float = Field(default=1.0, gt=0)
+    """A finished conversation is in the run's folder after this many seconds at most."""
+
+    retries: int = Field(default=2, ge=0)
+    """Times a failed shard is tried again within the run; it goes on from its segments."""
+
+
+class ValidateConfig(Frozen):
+    """What makes a row unfit."""
+
+    min_supervised: int = Field(default=2, ge=2)
+    """Fewer emitted tokens than this: rejected. DFlash needs two adjacent ones."""
+
+    placeholders: tuple[str, ...] = ("ok", "okay", "sure", "n/a", "none", "todo", "...", "")
+    """Answers that say nothing, compared without case, spaces and final dots: flagged."""
+
+    loop_window: int = Field(default=64, ge=8)
+    """A tail of at least this many tokens that repeats one period is a loop: rejected."""
+
+    alarm_share: float = Field(default=0.05, ge=0, le=1)
+    """The report warns when any one reason passes this share of the turns."""
+
+
+class PublishConfig(Frozen):
+    """What is written at the end."""
+
+    rows_per_file: int = Field(default=50_000, ge=1)
+    """Rows in one Parquet file of the dataset."""
+
+    title: str | None = None
+    """Title of the dataset card; by default made from the source and the model."""
+
+
+class RunConfig(Frozen):
+    """Everything about one run."""
+
+    run: str
+    """The run's folder: a path, or later a URL of an object store. The same folder goes on where it stopped."""
+
+    source: SourceConfig
+    model: ModelConfig
+    engine: EngineConfig
+    thinking: ThinkingConfig = ThinkingConfig()
+    sampling: SamplingConfig = SamplingConfig()
+    tools: ToolsConfig = ToolsConfig()
+    plan: PlanConfig = PlanConfig()
+    generate: GenerateConfig = GenerateConfig()
+    validation: ValidateConfig = ValidateConfig()
+    publish: PublishConfig = PublishConfig()

@@ -1,0 +1,25 @@
+"""Which rows come in."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from reflash.config.base import Frozen
+
+
+class SourceConfig(Frozen):
+    """The set whose answers are made again."""
+
+    path: str
+    """A file, a folder, a glob or a Hub id: JSONL (plain, .gz, .zst), JSON array, Parquet, Arrow, `save_to_disk`.
+    `owner/name` is a Hub id; a local folder of two parts is written `./owner/name`; `pkg://package/file` is a file
+    inside an installed package."""
+
+    split: str | None = None
+    """Split of a Hub set or of a DatasetDict folder; needed where there is more than one and none is `train`."""
+
+    revision: str | None = None
+    """Revision of a Hub set: branch, tag or commit."""
+
+    limit: int | None = Field(default=None, ge=1)
+    """Take only the first so many accepted rows."""

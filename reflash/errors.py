@@ -1,0 +1,90 @@
+"""The error tree. Each name says which boundary was crossed; `retryable` says whether the same call may succeed later.
+
+ReflashError
+├── ConfigError                a setting that cannot work
+├── SourceError                a source that cannot be read (file, Hub id)
+├── RenderError                a tokenizer or template that cannot be used, or a conversation it refuses
+├── StoreError                 the run's folder could not be read or written
+│   └── AlreadyExists          put-if-absent came second
+├── ManifestChanged            the run was started with other settings
+├── RunIncomplete              rows are missing from a run that should hold them all
+└── EngineError                the engine's side of a request
+    ├── EngineRefused          this request will never succeed (400): the row is set aside
+    ├── EngineMisconfigured    no request will succeed (401, 404): the run stops
+    ├── EngineBusy             429, 503: the same request may succeed later
+    ├── EngineLost             refused, reset or cut connection: the engine may come back
+    └── EngineGarbage          an answer that cannot be read, or that contradicts itself
+"""
+
+from __future__ import annotations
+
+
+class ReflashError(Exception):
+    """Base of all; its text names what went wrong and the remedy."""
+
+    retryable = False
+
+
+class ConfigError(ReflashError):
+    """A setting that cannot work."""
+
+
+class SourceError(ReflashError):
+    """A source that cannot be read; the text names the file or Hub id."""
+
+
+class RenderError(ReflashError):
+    """A tokenizer or template that cannot be used, or a conversation that it refuses."""
+
+
+class StoreError(ReflashError):
+    """The run's folder could not be read or written."""
+
+
+class AlreadyExists(StoreError):
+    """Put-if-absent came second: somebody else wrote this object."""
+
+
+class ManifestChanged(ReflashError):
+    """The run was started with other settings; the text lists each one that differs."""
+
+
+class RunIncomplete(ReflashError):
+    """Rows are missing from a run that should hold them all."""
+
+
+class EngineError(ReflashError):
+    """The engine's side of a request."""
+
+
+class EngineRefused(EngineError):
+    """This request will never succeed (400): the row is set aside with the engine's words."""
+
+
+class EngineMisconfigured(EngineError):
+    """No request will succeed (401, 403, 404): the run stops at once."""
+
+
+class EngineBusy(EngineError):
+    """429 or 503: the same request may succeed later.
+
+    `retry_after` is the engine's own wish in seconds, 0 if it has none.
+    """
+
+    retryable = True
+
+    def __init__(self, message: str, retry_after: float = 0.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class EngineLost(EngineError):
+    """A refused, reset or cut connection, or a 5xx: the engine may come back."""
+
+    retryable = True
+
+
+class EngineGarbage(EngineError):
+    """An answer that cannot be read, or that contradicts itself."""
+
+    retryable = True

@@ -1,0 +1,1 @@
+"""Prompts to turns: engines kept full, rows kept safe."""

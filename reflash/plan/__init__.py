@@ -1,0 +1,1 @@
+"""Rows to shards, and the manifest of everything that decides the result."""

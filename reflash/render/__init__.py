@@ -1,0 +1,1 @@
+"""Messages become token ids here, and ids become messages again."""

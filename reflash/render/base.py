@@ -1,0 +1,49 @@
+"""What every renderer can do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from reflash.types import Answer, Message
+
+
+class Renderer(Protocol):
+    """One model's chat format. Pure and safe to use from several threads."""
+
+    @property
+    def stop_ids(self) -> tuple[int, ...]:
+        """Ids that end a turn, the one the template writes first."""
+
+    @property
+    def vocabulary(self) -> int:
+        """Number of ids: every valid id is below it."""
+
+    @property
+    def control_ids(self) -> frozenset[int]:
+        """Ids of control tokens (role marks, end marks, thinking and tool marks)."""
+
+    @property
+    def digest(self) -> str:
+        """A hash of everything that decides the ids: vocabulary, merges, template, family."""
+
+    def prompt(self, messages: Sequence[Message], tools: str, *, thinking: bool) -> tuple[int, ...]:
+        """Ids of the prompt that asks for the next assistant turn.
+
+        Text that looks like a control token stays text. Raises RenderError where the template refuses the messages.
+        """
+
+    def answer(self, prompt: Sequence[int], output: Sequence[int]) -> Answer:
+        """Read emitted ids (the end mark may be missing) back as a message. Never raises on odd output."""
+
+    def emitted(self, messages: Sequence[Message], tools: str, *, thinking: bool) -> tuple[int, ...]:
+        """Ids that the model would have emitted for the last message (an assistant's): for engines that give text only.
+
+        Raises RenderError where the prompt is not a prefix of the whole.
+        """
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of plain text; what looks like a control token stays text."""
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Text of ids, control tokens written out."""

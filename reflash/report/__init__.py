@@ -1,0 +1,1 @@
+"""Results to markdown, tables and charts. Pure."""

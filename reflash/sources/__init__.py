@@ -1,0 +1,1 @@
+"""Rows in: every container and shape that people keep conversations in."""

@@ -1,0 +1,1 @@
+"""Objects by name, on a disk or in a cloud."""

@@ -1,0 +1,1 @@
+"""Each turn judged: good, flagged or rejected, with reasons."""

@@ -1,0 +1,1 @@
+"""One short file a stage: retries, run name, tags, one call, artifacts."""
