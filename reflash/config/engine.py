@@ -1,4 +1,4 @@
-"""Which engine answers. Nothing here but the kind decides the result, so nothing but the kind is in a run's manifest."""
+"""Which engine answers. Only the kind decides the result, so only the kind is in a run's manifest."""
 
 from __future__ import annotations
 
