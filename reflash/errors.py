@@ -8,6 +8,7 @@ ReflashError
 │   └── AlreadyExists          put-if-absent came second
 ├── ManifestChanged            the run was started with other settings
 ├── RunIncomplete              rows are missing from a run that should hold them all
+├── RunStopped                 the run was told to stop
 └── EngineError                the engine's side of a request
     ├── EngineRefused          this request will never succeed (400): the row is set aside
     ├── EngineMisconfigured    no request will succeed (401, 404): the run stops
@@ -51,6 +52,10 @@ class ManifestChanged(ReflashError):
 
 class RunIncomplete(ReflashError):
     """Rows are missing from a run that should hold them all."""
+
+
+class RunStopped(ReflashError):
+    """The run was told to stop; what was finished is in its folder."""
 
 
 class EngineError(ReflashError):

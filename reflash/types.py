@@ -104,7 +104,7 @@ class Prompt:
 class Completion:
     """What an engine answers: ids out, the id that ends the turn included where the engine emitted one.
 
-    `tokens` is empty where the engine cannot give ids; then `content` and `reasoning` hold its text.
+    `tokens` is empty where the engine cannot give ids (`exact` is False); then `content` and `reasoning` hold its text.
     """
 
     tokens: tuple[int, ...]
@@ -117,6 +117,7 @@ class Completion:
     content: str | None = None
     reasoning: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
+    exact: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,9 +34,6 @@ class PlanConfig(Frozen):
 class GenerateConfig(Frozen):
     """How the work is driven. Nothing here decides the result."""
 
-    shards_at_once: int = Field(default=4, ge=2)
-    """Shards open together, so that the tail of one runs beside the head of the next."""
-
     flush_s: float = Field(default=1.0, gt=0)
     """A finished conversation is in the run's folder after this many seconds at most."""
 
@@ -62,9 +59,6 @@ class ValidateConfig(Frozen):
 
 class PublishConfig(Frozen):
     """What is written at the end."""
-
-    rows_per_file: int = Field(default=50_000, ge=1)
-    """Rows in one Parquet file of the dataset."""
 
     title: str | None = None
     """Title of the dataset card; by default made from the source and the model."""

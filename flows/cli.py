@@ -1,0 +1,159 @@
+"""The command line. Heavy imports wait until a command needs them, so that --help is quick."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from reflash.errors import ConfigError, ManifestChanged, ReflashError
+
+app = typer.Typer(
+    name="reflash",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help=(
+        "Regenerate the answers of a training set with the model that will serve,"
+        " and prove each row fit to train on.\n\n"
+        "Start with `reflash demo`: it needs no GPU and takes about a minute. Then look at your own set with "
+        "`reflash inspect`, write a config (`reflash config schema` explains every key) and run `reflash regenerate`."
+    ),
+)
+config_app = typer.Typer(no_args_is_help=True, help="What a run config may say.")
+app.add_typer(config_app, name="config")
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
+Run = Annotated[str, typer.Argument(help="A run's folder: a path or a URL.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Change one setting: dotted.key=value, read as YAML. May be given often."),
+]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show Prefect's own log lines too.")]
+
+
+@app.command()
+def demo(
+    run: Annotated[Path, typer.Option(help="Folder of the run; the same folder goes on where it stopped.")] = Path(
+        "runs/demo"
+    ),
+    overrides: Overrides = None,
+    verbose: Verbose = False,
+) -> None:
+    """Regenerate the set that comes with Reflash, on this machine's CPU.
+
+    128 conversations whose old answers are mostly `OK.` are answered anew by SmolLM2-135M-Instruct on llama.cpp.
+    """
+    from reflash.config.load import load_config
+
+    example = Path(__file__).parent.parent / "reflash" / "demo" / "demo.yaml"
+    _regenerate(load_config(example, [f"run={run}", *(overrides or [])]), verbose)
+
+
+@app.command()
+def regenerate(
+    config: Annotated[Path, typer.Argument(help="A run config in YAML.")],
+    overrides: Overrides = None,
+    verbose: Verbose = False,
+) -> None:
+    """Regenerate every answer of a set.
+
+    Run the same command again after a crash, a stop or a failure: it goes on where it was. It exits 0 only when
+    every row has a verdict.
+    """
+    from reflash.config.load import load_config
+
+    _regenerate(load_config(config, overrides or []), verbose)
+
+
+@app.command()
+def inspect(
+    path: Annotated[str, typer.Argument(help="A file, a folder, a glob or a Hub id.")],
+    as_json: Json = False,
+    split: Annotated[str | None, typer.Option(help="Split of a Hub set or DatasetDict.")] = None,
+    threshold: Annotated[int, typer.Option(help="Flag tokenized rows with this many supervised tokens or fewer.")] = 6,
+    vocabulary: Annotated[int | None, typer.Option(help="Number of ids the model knows.")] = None,
+    tokenizer: Annotated[str | None, typer.Option(help="Tokenizer for --context; by default SmolLM2's.")] = None,
+    context: Annotated[int | None, typer.Option(help="Reject prompts longer than so many tokens.")] = None,
+) -> None:
+    """Look at a set before using it: what each row is, and why some are unfit.
+
+    Tokenized sets (input_ids, loss_mask) are told apart from conversations by their columns. Exits 1 where no row
+    can be used.
+    """
+    from flows.inspecting import inspect_path
+
+    raise typer.Exit(inspect_path(path, split, threshold, vocabulary, tokenizer, context, as_json=as_json))
+
+
+@app.command()
+def status(run: Run, as_json: Json = False) -> None:
+    """How far a run is, from its folder alone: no Prefect, no engine. Exits 1 while rows are missing."""
+    from reflash.report.status import run_status
+
+    found = run_status(run)
+    if as_json:
+        _print_json(found)
+    else:
+        for key, value in found.items():
+            typer.echo(f"{key:<12} {value}")
+    raise typer.Exit(0 if found["complete"] else 1)
+
+
+@app.command()
+def validate(run: Run, as_json: Json = False) -> None:
+    """Judge every committed turn again, and write the dataset, the rejects and the report anew.
+
+    Needs the model's tokenizer, no engine. Exits 1 where rows are missing.
+    """
+    from flows.screen import show_report
+    from flows.validating import validate_run
+
+    report = validate_run(run)
+    if as_json:
+        _print_json(report.to_json())
+    else:
+        show_report(report)
+    raise typer.Exit(0 if report.complete else 1)
+
+
+@config_app.command()
+def schema() -> None:
+    """Print the JSON schema of a run config: every key with its meaning, default and limits."""
+    from reflash.config.run import RunConfig
+
+    _print_json(RunConfig.model_json_schema())
+
+
+def main() -> None:
+    """Run a command; an error that a person can mend is printed without a traceback."""
+    try:
+        app()
+    except ReflashError as error:
+        print(f"reflash: {error}", file=sys.stderr)  # noqa: T201
+        sys.exit(2 if isinstance(error, ConfigError | ManifestChanged) else 1)
+
+
+def _regenerate(config: Any, verbose: bool) -> None:
+    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "INFO" if verbose else "ERROR")
+    os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "120")
+    os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+    from flows import watch
+    from flows.regenerate import regenerate as flow
+    from flows.screen import progress_bar, show_report
+
+    with progress_bar() as listener:
+        watch.listeners.append(listener)
+        try:
+            report = flow(config)
+        finally:
+            watch.listeners.remove(listener)
+    show_report(report)
+
+
+def _print_json(data: Any) -> None:
+    typer.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))

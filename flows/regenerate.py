@@ -1,0 +1,76 @@
+"""Regenerate the answers of a set: plan, generate, validate, publish, report."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Any
+
+from prefect import flow, runtime
+from prefect.futures import PrefectFuture
+from prefect.task_runners import ThreadPoolTaskRunner
+
+from flows.watch import follow
+from reflash.config.run import RunConfig
+from reflash.errors import RunIncomplete
+from reflash.generate.fleet import Fleet
+from reflash.ledger.ledger import open_ledger
+from reflash.pool import WorkerPool
+from reflash.report.attempt import attempt_of
+from reflash.report.report import Report
+from reflash.types import Shard
+from tasks.generate import generate
+from tasks.plan import plan
+from tasks.publish import publish
+from tasks.report import report
+from tasks.validate import validate
+
+SHARDS_AT_ONCE = 4  # the tail of one runs beside the head of the next; more would only hold rows in memory
+STAGES = 3
+
+
+def run_name() -> str:
+    """Names a flow run by its folder and model."""
+    config = RunConfig.model_validate(runtime.flow_run.parameters["config"])
+    return f"{config.run.rstrip('/').rsplit('/', 1)[-1]} · {config.model.name}"
+
+
+@flow(
+    name="regenerate",
+    flow_run_name=run_name,
+    task_runner=ThreadPoolTaskRunner[Any](max_workers=STAGES * SHARDS_AT_ONCE),
+    result_serializer="json",
+)
+def regenerate(config: RunConfig) -> Report:
+    """Regenerate every answer of a conversation set; the same folder goes on where it stopped.
+
+    Raises RunIncomplete where a row is missing at the end.
+    """
+    ledger = open_ledger(config.run, create=True)
+    with closing(WorkerPool(config.plan.workers)) as pool:
+        shards = plan(config, pool)
+        with Fleet(config, ledger, shards) as fleet:
+            stages = [_submit(shard, config, fleet, pool) for shard in shards]
+            follow(fleet, stages)
+            attempt = attempt_of(fleet.progress.snapshot(), fleet.engines)
+        summaries = [s.result() for s in stages if s.state.is_completed()]
+        result = report(config, summaries, attempt)
+    if not result.complete:
+        raise RunIncomplete(_what_is_missing(shards, stages, ledger.where))
+    return result
+
+
+def _submit(shard: Shard, config: RunConfig, fleet: Fleet, pool: WorkerPool) -> PrefectFuture[Any]:
+    """A shard's three stages, queued one behind the other, so that each runs as soon as it can."""
+    made = generate.with_options(retries=config.generate.retries).submit(shard, fleet)
+    judged = validate.submit(shard, config, pool, wait_for=[made], return_state=False)
+    return publish.submit(shard, config, pool, wait_for=[judged], return_state=False)
+
+
+def _what_is_missing(shards: list[Shard], stages: list[PrefectFuture[Any]], where: str) -> str:
+    missing = [shard for shard, stage in zip(shards, stages, strict=True) if not stage.state.is_completed()]
+    rows = sum(shard.rows for shard in missing)
+    names = ", ".join(shard.name for shard in missing[:5]) + (", …" if len(missing) > 5 else "")
+    return (
+        f"{where}: {len(missing)} of {len(shards)} shards ({rows} conversations) are not finished: {names}. "
+        "The same command goes on with them."
+    )

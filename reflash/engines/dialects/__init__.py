@@ -1,0 +1,1 @@
+"""What differs between servers on the wire: one small pure file each."""

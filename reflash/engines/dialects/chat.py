@@ -1,0 +1,130 @@
+"""Any OpenAI-like server's `/v1/chat/completions`: text in, text out, so its rows are not exact."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from json import loads
+from typing import Any
+
+import orjson
+
+from reflash.engines.dialects.base import Metrics
+from reflash.engines.dialects.reading import (
+    Ended,
+    read_answer,
+    read_count,
+    read_end,
+    read_field,
+    read_only_choice,
+    read_text,
+)
+from reflash.errors import EngineGarbage, EngineRefused
+from reflash.types import Completion, Message, Prompt, ToolCall
+
+ENDS: dict[str, Ended] = {"stop": "stop", "tool_calls": "stop", "function_call": "stop", "length": "length"}
+
+
+class Chat:
+    """Messages in, a message out."""
+
+    name = "chat"
+    exact = False
+    path = "/v1/chat/completions"
+    metrics = Metrics()
+
+    def body(self, prompt: Prompt, model: str) -> bytes:
+        """The JSON of a request; raises EngineRefused where the prompt carries no messages.
+
+        What OpenAI's own API does not know (top_k, min_p, repetition_penalty) is sent only where it is not neutral.
+        """
+        if not prompt.messages:
+            raise EngineRefused(
+                f"{prompt.conversation}, turn {prompt.turn}: a chat server needs messages, there are none"
+            )
+        s = prompt.sampling
+        body: dict[str, Any] = {
+            "model": model,
+            "messages": [_sent(message) for message in prompt.messages],
+            "max_tokens": prompt.max_new_tokens,
+            "temperature": s.temperature,
+            "top_p": s.top_p,
+            "chat_template_kwargs": {"enable_thinking": prompt.thinking},
+        }
+        if s.presence_penalty:
+            body["presence_penalty"] = s.presence_penalty
+        if s.top_k:
+            body["top_k"] = s.top_k
+        if s.min_p:
+            body["min_p"] = s.min_p
+        if s.repetition_penalty != 1.0:
+            body["repetition_penalty"] = s.repetition_penalty
+        if s.seed is not None:
+            body["seed"] = s.seed
+        if prompt.tools:
+            body["tools"] = orjson.Fragment(prompt.tools)
+        return orjson.dumps(body)
+
+    def completion(self, raw: bytes, prompt: Prompt, engine: str, seconds: float) -> Completion:
+        """Read an answer: content and reasoning as they stand, null as None."""
+        answer = read_answer(raw, engine)
+        loads(raw, object_pairs_hook=lambda pairs: _no_twins(pairs, engine))
+        choice = read_only_choice(answer, engine)
+        reason = choice.get("finish_reason")
+        if reason == "content_filter":
+            raise EngineRefused(f"{engine}: {prompt.conversation}, turn {prompt.turn}: filtered by the server")
+        ended = read_end(reason, ENDS, engine)
+        message = read_field(choice, "message", dict, engine)
+        usage = read_field(answer, "usage", dict, engine)
+        reasoning = read_text(message, "reasoning", engine)
+        return Completion(
+            tokens=(),
+            finish_reason=ended,
+            engine=engine,
+            prompt_tokens=read_count(usage, "prompt_tokens", engine),
+            completion_tokens=read_count(usage, "completion_tokens", engine),
+            seconds=seconds,
+            content=read_text(message, "content", engine),
+            reasoning=read_text(message, "reasoning_content", engine) if reasoning is None else reasoning,
+            tool_calls=_calls(message, engine),
+            exact=False,
+        )
+
+
+def _sent(message: Message) -> dict[str, Any]:
+    out: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.reasoning is not None:
+        out["reasoning_content"] = message.reasoning
+    if message.tool_calls:
+        out["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.tool_calls
+        ]
+    if message.tool_call_id is not None:
+        out["tool_call_id"] = message.tool_call_id
+    if message.name is not None:
+        out["name"] = message.name
+    return out
+
+
+def _calls(message: Mapping[str, Any], engine: str) -> tuple[ToolCall, ...]:
+    if message.get("tool_calls") is None:
+        return ()
+    calls = []
+    for call in read_field(message, "tool_calls", list, engine):
+        if type(call) is not dict:
+            raise EngineGarbage(f"{engine}: `tool_calls` of the answer holds a {type(call).__name__}, not a call")
+        function = read_field(call, "function", dict, engine)
+        name = read_field(function, "name", str, engine)
+        arguments = function.get("arguments")
+        if type(arguments) is not str:  # some servers give the object itself
+            arguments = orjson.dumps(read_field(function, "arguments", dict, engine)).decode()
+        calls.append(ToolCall(read_text(call, "id", engine) or "", name, arguments))
+    return tuple(calls)
+
+
+def _no_twins(pairs: list[tuple[str, Any]], engine: str) -> None:
+    """Without ids to prove a text, two fields of one name leave it open which was meant."""
+    keys = [key for key, _ in pairs]
+    if len(set(keys)) != len(keys):
+        twins = sorted({key for key in keys if keys.count(key) > 1})
+        raise EngineGarbage(f"{engine}: the answer has {', '.join(twins)} twice")

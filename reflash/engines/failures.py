@@ -1,0 +1,77 @@
+"""From what a server says went wrong to the error that says what to do about it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from math import isfinite
+from typing import Any
+
+import orjson
+
+from reflash.errors import (
+    EngineBusy,
+    EngineError,
+    EngineGarbage,
+    EngineLost,
+    EngineMisconfigured,
+    EngineRefused,
+)
+
+WORDS = 300  # characters of a server's message that are kept
+
+REFUSED = frozenset({400, 413, 422})
+BUSY = frozenset({408, 429, 503})
+REMEDIES = {
+    401: "set `api_key` or the environment variable REFLASH_API_KEY",
+    403: "the key may not use this model; set `api_key` or the environment variable REFLASH_API_KEY",
+    404: "check `urls` (the base URL, without /v1), `dialect` and `model`",
+    405: "check `urls` (the base URL, without /v1) and `dialect`",
+}
+
+
+def failure(status: int, said: str, engine: str, retry_after: float = 0.0) -> EngineError:
+    """The error that fits an HTTP status other than 200; `said` are the server's words, `retry_after` in seconds."""
+    text = f"{engine}: {status}" + (f": {said}" if said else "")
+    if status in REFUSED:
+        return EngineRefused(text)
+    if status in BUSY:
+        return EngineBusy(text, retry_after)
+    if status >= 500:
+        return EngineLost(text)
+    if status >= 400:
+        return EngineMisconfigured(f"{text} ({REMEDIES.get(status, 'the server takes no such request')})")
+    if status >= 300:
+        return EngineMisconfigured(f"{text} (a redirect; write the address it leads to in `urls`)")
+    return EngineGarbage(f"{text} (a 200 was expected)")
+
+
+def words(raw: bytes) -> str:
+    """What a body says of an error: its message where it is JSON, else its text; at most 300 characters, one line."""
+    try:
+        said = _message(orjson.loads(raw))
+    except orjson.JSONDecodeError:
+        said = raw[: 4 * WORDS].decode("utf-8", "replace")
+    return " ".join(said.split())[:WORDS]
+
+
+def _message(body: Any) -> str:
+    if isinstance(body, dict):
+        for key in ("error", "message", "detail"):
+            if body.get(key):
+                return _message(body[key])
+    return body if isinstance(body, str) else orjson.dumps(body).decode()
+
+
+def seconds_to_wait(header: str | None) -> float:
+    """A Retry-After header, seconds or an HTTP date, as seconds from now; 0 where it is absent or makes no sense."""
+    if not header:
+        return 0.0
+    try:
+        wait = float(header)
+    except ValueError:
+        try:
+            wait = (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds()
+        except (ValueError, TypeError):  # TypeError: a date without its zone
+            return 0.0
+    return max(0.0, wait) if isfinite(wait) else 0.0

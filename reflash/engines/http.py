@@ -1,0 +1,124 @@
+"""An engine behind a URL: one server, one dialect, one connection pool."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import aiohttp
+from yarl import URL
+
+from reflash.config.engine import Patience
+from reflash.engines.dialects.base import Dialect
+from reflash.engines.failures import failure, seconds_to_wait, words
+from reflash.errors import EngineError, EngineGarbage, EngineLost, EngineMisconfigured, EngineRefused
+from reflash.types import Completion, Prompt
+
+LARGEST_ANSWER = 64 * 2**20  # bytes; 262,144 tokens with their text and the prompt's ids come to 5 MiB
+# Servers under uvicorn close an idle connection after 5 s. One closed while a request is on its way is a lost request,
+# so it is let go of sooner.
+IDLE_S = 4.0
+
+
+def open_session(patience: Patience, api_key: str | None) -> aiohttp.ClientSession:
+    """A connection pool without a limit of its own: how much is in flight is the caller's business."""
+    headers = {"Content-Type": "application/json"}
+    if api_key:
+        headers["Authorization"] = f"Bearer {api_key}"
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_S),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers=headers,
+        timeout=aiohttp.ClientTimeout(total=patience.request_s, sock_connect=patience.connect_s),
+    )
+
+
+class HttpEngine:
+    """A server that is asked over HTTP. One attempt a call; a cancelled call closes its connection."""
+
+    def __init__(
+        self,
+        url: str,
+        dialect: Dialect,
+        *,
+        model: str = "",
+        width: int = 64,
+        patience: Patience | None = None,
+        api_key: str | None = None,
+        name: str | None = None,
+        version: str = "",
+        context: int | None = None,
+    ) -> None:
+        """`url` is the base URL; `context` the most tokens of prompt and answer together, where the server tells it.
+
+        Must be called inside a running event loop, which is the one that the engine then lives in.
+        """
+        base = URL(url)
+        self.name = name or str(base.with_user(None)).rstrip("/")
+        self.version = version
+        self.exact = dialect.exact
+        self.width = width
+        self.context = context
+        self.dialect = dialect
+        self.model = model
+        self._patience = patience or Patience()
+        self._api_key = api_key
+        self._url = base.joinpath(dialect.path.lstrip("/"))
+        self._session = open_session(self._patience, api_key)
+
+    def __repr__(self) -> str:
+        return f"HttpEngine({self.name}, {self.dialect.name})"
+
+    async def generate(self, prompt: Prompt) -> Completion:
+        """Answer one prompt; raises EngineError of the kind that fits, never with the key in its text."""
+        if self.exact and not prompt.tokens:
+            raise EngineRefused(f"{self.name}: {prompt.conversation}, turn {prompt.turn}: the prompt has no tokens")
+        if self._session.closed:
+            raise EngineLost(f"{self.name}: closed")
+        body = self.dialect.body(prompt, self.model)
+        sent = perf_counter()
+        # aiohttp's errors hold the request's headers, the key among them: raised outside, they are not chained.
+        try:
+            raw = await self._post(body)
+        except TimeoutError as error:
+            fault: EngineError = EngineLost(f"{self.name}: {self._which_timeout(error)}")
+        except aiohttp.ClientConnectorCertificateError:
+            fault = EngineMisconfigured(f"{self.name}: its certificate is not trusted (check the host name in `urls`)")
+        except (aiohttp.ClientError, OSError) as error:
+            fault = EngineLost(f"{self.name}: {self._clean(str(error) or type(error).__name__)}")
+        else:
+            return self.dialect.completion(raw, prompt, self.name, perf_counter() - sent)
+        raise fault
+
+    async def aclose(self) -> None:
+        """Close the connections; requests on them are lost. A second call does nothing."""
+        await self._session.close()
+
+    async def _post(self, body: bytes) -> bytes:
+        async with self._session.post(self._url, data=body, allow_redirects=False) as response:
+            raw = await self._read(response)
+            if response.status == 200:
+                return raw
+            wait = seconds_to_wait(response.headers.get("Retry-After"))
+            raise failure(response.status, self._clean(words(raw)), self.name, wait)
+
+    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        length = response.content_length
+        if length is not None and length <= LARGEST_ANSWER and "Content-Encoding" not in response.headers:
+            return await response.read()
+        chunks, size = [], 0
+        async for chunk in response.content.iter_any():
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > LARGEST_ANSWER:
+                response.close()
+                raise EngineGarbage(f"{self.name}: the answer is larger than {LARGEST_ANSWER // 2**20} MiB")
+        return b"".join(chunks)
+
+    def _which_timeout(self, error: TimeoutError) -> str:
+        if isinstance(error, aiohttp.ConnectionTimeoutError):
+            return f"no connection within {self._patience.connect_s:g} s (patience.connect_s)"
+        return f"no answer within {self._patience.request_s:g} s (patience.request_s)"
+
+    def _clean(self, text: str) -> str:
+        """Servers repeat a key that they do not know."""
+        return text.replace(self._api_key, "***") if self._api_key else text

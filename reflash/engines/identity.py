@@ -1,0 +1,87 @@
+"""What a server says of itself, read as its kind, version, model and context. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+MODELS, VERSION, SERVER_INFO, OLD_SERVER_INFO, PROPS, METRICS = PAGES = (
+    "/v1/models",
+    "/version",
+    "/server_info",
+    "/get_server_info",
+    "/props",
+    "/metrics",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What answers at a URL."""
+
+    dialect: str  # a name in the registry of dialects
+    version: str  # "vllm 0.26.0"; "" where nothing is known
+    model: str  # its name in requests, "" where the server lists none
+    context: int | None  # tokens of prompt and answer together
+
+
+def identify(pages: Mapping[str, bytes], dialect: str | None) -> Identity | None:
+    """Read the pages that answered 200; `dialect` where the config says it. None where nothing known is there.
+
+    SGLang's server info holds its key in clear: nothing of it but the version and the context is kept.
+    """
+    facts = {page: _object(raw) for page, raw in pages.items() if page != METRICS}
+    kind = dialect or _kind(facts, pages.get(METRICS, b""))
+    if kind is None:
+        return None
+    listed = facts.get(MODELS, {}).get("data")
+    first: dict[str, Any] = listed[0] if isinstance(listed, list) and listed and isinstance(listed[0], dict) else {}
+    return Identity(kind, _version(kind, facts), str(first.get("id") or ""), _context(facts, first))
+
+
+def _object(raw: bytes) -> dict[str, Any]:
+    try:
+        value = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _kind(facts: Mapping[str, dict[str, Any]], metrics: bytes) -> str | None:
+    """By the page that only one kind has, then by the names of its metrics."""
+    if "default_generation_settings" in facts.get(PROPS, {}):
+        return "llamacpp"
+    if any("max_total_num_tokens" in facts.get(page, {}) for page in (SERVER_INFO, OLD_SERVER_INFO)):
+        return "sglang"
+    if isinstance(facts.get(VERSION, {}).get("version"), str):
+        return "vllm"
+    for kind in ("vllm", "sglang", "llamacpp"):
+        if b"%b:" % kind.encode() in metrics:
+            return kind
+    return "chat" if isinstance(facts.get(MODELS, {}).get("data"), list) else None
+
+
+def _version(kind: str, facts: Mapping[str, dict[str, Any]]) -> str:
+    info = facts.get(SERVER_INFO) or facts.get(OLD_SERVER_INFO) or {}
+    number = {
+        "vllm": facts.get(VERSION, {}).get("version"),
+        "sglang": info.get("version"),
+        "llamacpp": facts.get(PROPS, {}).get("build_info"),
+    }.get(kind)
+    return "" if kind == "chat" else f"{kind} {number or ''}".strip()
+
+
+def _context(facts: Mapping[str, dict[str, Any]], first: Mapping[str, Any]) -> int | None:
+    settings = facts.get(PROPS, {}).get("default_generation_settings")
+    info = facts.get(SERVER_INFO) or facts.get(OLD_SERVER_INFO) or {}
+    for value in (
+        settings.get("n_ctx") if isinstance(settings, dict) else None,  # of one sequence
+        first.get("max_model_len"),
+        info.get("context_length"),
+    ):
+        if type(value) is int and value > 0:
+            return value
+    return None

@@ -1,0 +1,69 @@
+"""Which conversation is answered next: those of the oldest open shard first, so that shards end in their order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from reflash.types import Planned
+
+
+@dataclass(slots=True, eq=False)
+class Batch:
+    """A shard's conversations under way."""
+
+    shard: str
+    todo: deque[Planned]
+    left: int  # conversations neither finished nor given up
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    undone: list[tuple[str, str]] = field(default_factory=list)  # conversation and error, to be tried again
+    error: BaseException | None = None  # what ended the whole batch
+
+    def one_less(self) -> None:
+        """A conversation is finished or given up."""
+        self.left -= 1
+        if self.left == 0:
+            self.over.set()
+
+    def end(self, error: BaseException) -> None:
+        """End the batch before its time."""
+        self.error = self.error or error
+        self.todo.clear()
+        self.over.set()
+
+
+class Desk:
+    """Open batches, and who waits for a conversation."""
+
+    def __init__(self) -> None:
+        self._open: list[Batch] = []
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    def lay(self, shard: str, rows: Sequence[Planned]) -> Batch:
+        """Open a batch; its conversations are given out after those of shards before it."""
+        batch = Batch(shard, deque(rows), len(rows))
+        if not rows:
+            batch.over.set()
+        self._open.append(batch)
+        self._open.sort(key=lambda b: b.shard)
+        for _ in range(min(len(rows), len(self._waiting))):
+            self._wake_one()
+        return batch
+
+    async def take(self) -> tuple[Batch, Planned]:
+        """The next conversation; waits until there is one."""
+        while True:
+            for batch in self._open:
+                if batch.todo:
+                    return batch, batch.todo.popleft()
+            self._open = [b for b in self._open if b.todo]
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiter)
+            await waiter
+
+    def _wake_one(self) -> None:
+        waiter = self._waiting.popleft()
+        if not waiter.done():
+            waiter.set_result(None)

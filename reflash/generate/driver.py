@@ -1,0 +1,145 @@
+"""Engines kept full: as many conversations under way as the engines hold, whatever shard they belong to."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Sequence
+from functools import partial
+
+from reflash.config.run import RunConfig
+from reflash.engines.base import Engine
+from reflash.errors import EngineError, EngineMisconfigured, ReflashError, RunIncomplete, RunStopped
+from reflash.generate.ask import ask
+from reflash.generate.conversation import Answering, Unanswered, is_data
+from reflash.generate.desk import Batch, Desk
+from reflash.generate.progress import Progress
+from reflash.generate.writer import SegmentWriter
+from reflash.ledger.ledger import Ledger
+from reflash.render.base import Renderer
+from reflash.types import Planned, Turn
+
+log = logging.getLogger(__name__)
+
+HEALTHY = 16  # answers to others since a row was first asked: then its failure is its own fault
+STRIKES = 8  # rows given up with no answer in between: then the engines are gone
+
+
+class Driver:
+    """All engines of a node and the conversations in flight at them. Lives in one event loop."""
+
+    def __init__(
+        self, config: RunConfig, ledger: Ledger, renderer: Renderer, engines: Sequence[Engine], progress: Progress
+    ) -> None:
+        self._config, self._ledger, self._engines = config, ledger, engines
+        self._answering = Answering(config, renderer)
+        self._progress = progress
+        self._desk = Desk()
+        self._batches: dict[Batch, SegmentWriter] = {}
+        self._answered = 0
+        self._strikes = 0
+        self._rng = random.Random()  # for jitter only
+        self._error: BaseException | None = None
+        self._workers = [
+            asyncio.create_task(self._work(home)) for home, engine in enumerate(engines) for _ in range(engine.width)
+        ]
+        for worker in self._workers:
+            worker.add_done_callback(self._worker_ended)
+
+    @property
+    def width(self) -> int:
+        """Conversations under way at most."""
+        return len(self._workers)
+
+    @property
+    def lost(self) -> bool:
+        """Whether it ended because its engines were gone: new ones may do better."""
+        return isinstance(self._error, EngineError) and self._error.retryable
+
+    async def run(self, shard: str, rows: Sequence[Planned]) -> None:
+        """Answer conversations of a shard; when it returns, all are in segments.
+
+        Raises RunIncomplete where some got no answer (those that did are safe), RunStopped, or the error that
+        ended the run for all shards.
+        """
+        if self._error:
+            raise self._error
+        writer = SegmentWriter(self._ledger, shard, self._config.generate.flush_s, enough=max(8, self.width // 2))
+        batch = self._desk.lay(shard, rows)
+        self._batches[batch] = writer
+        try:
+            await batch.over.wait()
+        finally:
+            del self._batches[batch]
+            await writer.close()
+        if batch.error:
+            raise batch.error
+        if batch.undone:
+            conversation, error = batch.undone[0]
+            raise RunIncomplete(
+                f"shard {shard}: {len(batch.undone)} of {len(rows)} conversations got no answer;"
+                f" {conversation}: {error}"
+            )
+
+    def end(self, error: BaseException) -> None:
+        """End every shard with this error; what is finished is kept, what is in flight is dropped."""
+        self._error = self._error or error
+        for worker in self._workers:
+            worker.cancel()
+        for batch in self._batches:
+            batch.end(self._error)
+
+    async def aclose(self) -> None:
+        """Stop all work and wait until it has stopped."""
+        self.end(RunStopped("the run was told to stop; the same command goes on with it"))
+        await asyncio.gather(*self._workers, return_exceptions=True)
+
+    async def _work(self, home: int) -> None:
+        """One of `width` places at an engine: takes conversations for as long as there are any."""
+        patience = self._config.engine.patience
+
+        asking = partial(ask, engines=self._engines, home=home, patience=patience, rng=self._rng)
+        while True:
+            batch, planned = await self._desk.take()
+            answered_before = self._answered
+            try:
+                turns = await self._answering.answer(planned, asking)
+            except Unanswered as failure:
+                self._given_up(batch, failure, answered_before)
+            else:
+                self._answered += 1
+                self._strikes = 0
+                self._keep(batch, turns)
+
+    def _worker_ended(self, worker: asyncio.Task[None]) -> None:
+        """A fault of ours ends the run; it must not leave a shard waiting for ever."""
+        if not worker.cancelled() and (fault := worker.exception()):
+            self.end(fault)
+
+    def _keep(self, batch: Batch, turns: list[Turn]) -> None:
+        try:
+            self._batches[batch].add(turns)
+        except ReflashError as error:  # the run's folder cannot be written: going on would lose answers
+            self.end(error)
+            return
+        self._progress.finished(turns)
+        batch.one_less()
+
+    def _given_up(self, batch: Batch, failure: Unanswered, answered_before: int) -> None:
+        error = failure.asked.error
+        if isinstance(error, EngineMisconfigured):
+            self.end(error)
+        elif is_data(error) or self._answered - answered_before >= HEALTHY:
+            self._keep(batch, failure.turns)
+        else:
+            self._strike(batch, failure, error)
+
+    def _strike(self, batch: Batch, failure: Unanswered, error: EngineError | None) -> None:
+        log.warning("%s: no answer after %d attempts: %s", failure.failed.conversation, failure.asked.attempts, error)
+        self._strikes += 1
+        if self._strikes >= STRIKES and error is not None:
+            self.end(error)
+            return
+        batch.undone.append((failure.failed.conversation, str(error)))
+        batch.one_less()

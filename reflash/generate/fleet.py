@@ -1,0 +1,118 @@
+"""A node's engines and driver in an event loop of their own, so that shard tasks in threads can share them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import uvloop
+
+from reflash.config.run import RunConfig
+from reflash.engines.base import Engine
+from reflash.engines.open import open_engines
+from reflash.errors import EngineError
+from reflash.generate.driver import Driver
+from reflash.generate.progress import Progress
+from reflash.ledger import names
+from reflash.ledger.ledger import Ledger
+from reflash.render.shared import shared_renderer
+from reflash.types import Planned, Shard
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ShardDone:
+    """What became of a shard."""
+
+    shard: str
+    rows: int
+    resumed: int  # conversations that an earlier attempt had finished
+    fresh: bool  # False where the part was there already
+
+
+class Fleet:
+    """Engines of this node, open from `with` to its end."""
+
+    def __init__(self, config: RunConfig, ledger: Ledger, shards: list[Shard]) -> None:
+        self._config, self._ledger = config, ledger
+        self.progress = Progress(sum(s.rows for s in shards))
+        self.engines: list[Engine] = []
+        self._loop = uvloop.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="reflash-engines", daemon=True)
+        self._driver: Driver | None = None
+        self._opening = asyncio.Lock()
+        self._closing = False
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        try:
+            self._call(self._close())
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(timeout=10)
+
+    def run_shard(self, shard: Shard) -> ShardDone:
+        """Generate and commit one shard, from where its segments end; blocks. Safe from several threads at once.
+
+        Raises RunIncomplete, RunStopped, EngineError or StoreError.
+        """
+        if self._ledger.is_committed(shard.name):
+            self.progress.resumed(shard.rows)
+            return ShardDone(shard.name, shard.rows, shard.rows, fresh=False)
+        planned = self._ledger.planned(shard.name)
+        done = set(self._ledger.finished(shard.name)["conversation"].to_pylist())
+        todo = [p for p in planned if p.conversation.id not in done]
+        self.progress.resumed(len(planned) - len(todo))
+        self._call(self._drive(shard.name, todo))
+        calls = self._config.tools.calls == "regenerate"
+        self._ledger.commit(shard.name, planned, lambda c: len(c.turns(regenerate_calls=calls)))
+        return ShardDone(shard.name, shard.rows, len(planned) - len(todo), fresh=True)
+
+    async def _ready(self) -> Driver:
+        """The driver, with engines opened at the first need, and again where they were lost."""
+        async with self._opening:
+            if self._driver is None or (self._driver.lost and not self._closing):
+                await self._open()
+            if self._driver is None:
+                raise EngineError("no engine is open")
+            return self._driver
+
+    async def _open(self) -> None:
+        await self._let_go()
+        self.engines = await open_engines(
+            self._config.engine, context=self._config.model.context, log_folder=log_folder(self._ledger)
+        )
+        renderer = shared_renderer(self._config.model, self._config.thinking)
+        self._driver = Driver(self._config, self._ledger, renderer, self.engines, self.progress)
+        self.progress.begin()
+
+    async def _drive(self, shard: str, todo: list[Planned]) -> None:
+        if todo:
+            driver = await self._ready()
+            await driver.run(shard, todo)
+
+    async def _close(self) -> None:
+        self._closing = True
+        await self._let_go()
+
+    async def _let_go(self) -> None:
+        if self._driver:
+            await self._driver.aclose()
+        await asyncio.gather(*(engine.aclose() for engine in self.engines))
+
+    def _call(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+def log_folder(ledger: Ledger) -> Path | None:
+    """Where engines write their logs: in the run's folder where that is on a disk."""
+    return ledger.store.root / names.LOGS if ledger.store.root else None

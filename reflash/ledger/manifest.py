@@ -1,0 +1,59 @@
+"""What was asked of a run: compared when it goes on, so that no run is half one thing and half another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from reflash.errors import ManifestChanged, StoreError
+
+FORMAT = 1  # of the run's folder; a higher one is refused
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """`decides` makes the result what it is and must not change; `recorded` is kept to be read."""
+
+    decides: dict[str, Any]
+    recorded: dict[str, Any]
+
+    def to_json(self) -> bytes:
+        """The bytes of manifest.json."""
+        body = {"format": FORMAT, "decides": self.decides, "recorded": self.recorded}
+        return orjson.dumps(body, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
+
+
+def read_manifest(data: bytes, name: str) -> Manifest:
+    """The inverse of `Manifest.to_json`; raises StoreError naming the file."""
+    try:
+        body = orjson.loads(data)
+        number = int(body["format"])
+        manifest = Manifest(dict(body["decides"]), dict(body["recorded"]))
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        raise StoreError(f"{name} is not a manifest ({error}); is this a run's folder?") from error
+    if number > FORMAT:
+        raise StoreError(f"{name} has format {number}, this version reads up to {FORMAT}: upgrade reflash")
+    return manifest
+
+
+def check_same(old: Manifest, new: Manifest, where: str) -> None:
+    """Raise ManifestChanged with one line a difference, unless both would give the same result."""
+    before, after = dict(_leaves(old.decides)), dict(_leaves(new.decides))
+    lines = [
+        f"  {key}: {before.get(key, '(not set)')} -> {after.get(key, '(not set)')}"
+        for key in sorted(before.keys() | after.keys())
+        if before.get(key) != after.get(key)
+    ]
+    if lines:
+        raise ManifestChanged(
+            f"{where} was started with other settings:\n" + "\n".join(lines) + "\n"
+            "Set them back to go on with it, or name another run folder to start anew."
+        )
+
+
+def _leaves(node: object, path: str = "") -> list[tuple[str, object]]:
+    if isinstance(node, dict):
+        return [leaf for key, child in node.items() for leaf in _leaves(child, f"{path}.{key}" if path else key)]
+    return [(path, node)]

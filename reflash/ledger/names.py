@@ -1,0 +1,71 @@
+"""Where everything lies in a run's folder. No other file builds such a name.
+
+manifest.json                 what was asked
+plan/00042.parquet            conversations of a shard, first prompts rendered
+plan/index.json               written last: the plan is whole
+segments/00042/WRITER-N.parquet   finished conversations, gone once the shard is committed
+parts/00042.parquet           the committed shard: exactly once
+verdicts/00042.parquet        the judgement on each turn of it
+dataset/                      README.md and data/train-00042.parquet: the good rows
+rejects/source-00000.parquet  source rows that never became a conversation
+rejects/turns-00042.parquet   turns not fit to train on, whole, with their reasons
+logs/                         engine logs, where the folder is on a disk
+report.json  report.md        what happened
+"""
+
+from __future__ import annotations
+
+MANIFEST = "manifest.json"
+INDEX = "plan/index.json"
+REPORT = "report.json"
+REPORT_MD = "report.md"
+CARD = "dataset/README.md"
+DATASET = "dataset/data"
+REJECTS = "rejects"
+PARTS = "parts"
+LOGS = "logs"
+
+
+def plan(shard: str) -> str:
+    """A shard's conversations."""
+    return f"plan/{shard}.parquet"
+
+
+def segments(shard: str) -> str:
+    """The folder of a shard's segments."""
+    return f"segments/{shard}"
+
+
+def segment(shard: str, writer: str, number: int) -> str:
+    """One segment; `writer` is unique to a process's turn at the shard, so that two never meet."""
+    return f"segments/{shard}/{writer}-{number:06}.parquet"
+
+
+def part(shard: str) -> str:
+    """The committed shard."""
+    return f"{PARTS}/{shard}.parquet"
+
+
+def verdicts(shard: str) -> str:
+    """The judgements on a committed shard."""
+    return f"verdicts/{shard}.parquet"
+
+
+def dataset(shard: str) -> str:
+    """The good rows of a shard."""
+    return f"{DATASET}/train-{shard}.parquet"
+
+
+def turn_rejects(shard: str) -> str:
+    """The other rows of a shard."""
+    return f"{REJECTS}/turns-{shard}.parquet"
+
+
+def source_rejects(number: int) -> str:
+    """Source rows set aside while planning."""
+    return f"{REJECTS}/source-{number:05}.parquet"
+
+
+def shard_of(name: str) -> str:
+    """The shard that an object belongs to, from its name: `parts/00042.parquet` gives `00042`."""
+    return name.rsplit("/", 1)[-1].removesuffix(".parquet").rsplit("-", 1)[-1]

@@ -1,0 +1,170 @@
+"""How nouns lie in Parquet: one schema for planned conversations, one for turns, one for judgements."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from reflash.errors import RunIncomplete, StoreError
+from reflash.messages import calls_from, message_dict, messages_from, messages_json
+from reflash.types import Conversation, Judgement, Message, Origin, Planned, Turn
+
+IDS = pa.list_(pa.int32())
+
+PLANNED = pa.schema(
+    {
+        "id": pa.string(),
+        "file": pa.string(),
+        "row": pa.int64(),
+        "messages": pa.string(),
+        "tools": pa.string(),
+        "extra": pa.string(),
+        "thinking": pa.bool_(),
+        "prompt_ids": IDS,
+    }
+)
+
+TURN = pa.schema(
+    {
+        "conversation": pa.string(),
+        "turn": pa.int32(),
+        "position": pa.int32(),
+        "prompt_ids": IDS,
+        "output_ids": IDS,
+        "finish_reason": pa.string(),
+        "text": pa.string(),
+        "engine_text": pa.string(),
+        "content": pa.string(),
+        "reasoning": pa.string(),
+        "tool_calls": pa.string(),
+        "thinking": pa.string(),
+        "thinking_on": pa.bool_(),
+        "seed": pa.int64(),
+        "max_new_tokens": pa.int32(),
+        "prompt_tokens": pa.int32(),
+        "completion_tokens": pa.int32(),
+        "engine": pa.string(),
+        "seconds": pa.float64(),
+        "finished_at": pa.float64(),
+        "attempts": pa.int32(),
+        "exact": pa.bool_(),
+        "error": pa.string(),
+    }
+)
+
+JUDGEMENT = pa.schema(
+    {
+        "conversation": pa.string(),
+        "turn": pa.int32(),
+        "verdict": pa.string(),
+        "reasons": pa.list_(pa.string()),
+        "notes": pa.list_(pa.string()),
+    }
+)
+
+
+def to_parquet(table: pa.Table) -> bytes:
+    """A table as the bytes of a Parquet file."""
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def from_parquet(data: bytes, name: str) -> pa.Table:
+    """The table in a Parquet file's bytes; raises StoreError naming the object where it is torn."""
+    try:
+        return pq.read_table(io.BytesIO(data))
+    except (pa.ArrowInvalid, OSError) as error:
+        raise StoreError(f"{name} is torn or not Parquet: {error}") from error
+
+
+def planned_table(rows: Sequence[Planned]) -> pa.Table:
+    """Planned conversations, in order."""
+    return pa.table(
+        {
+            "id": [r.conversation.id for r in rows],
+            "file": [r.origin.file for r in rows],
+            "row": [r.origin.row for r in rows],
+            "messages": [messages_json(r.conversation.messages) for r in rows],
+            "tools": [r.conversation.tools for r in rows],
+            "extra": [r.conversation.extra for r in rows],
+            "thinking": [r.thinking for r in rows],
+            "prompt_ids": [r.prompt_ids for r in rows],
+        },
+        schema=PLANNED,
+    )
+
+
+def planned_rows(table: pa.Table) -> list[Planned]:
+    """The inverse of `planned_table`."""
+    return [
+        Planned(
+            conversation=Conversation(r["id"], messages_from(r["messages"]), r["tools"], r["extra"]),
+            origin=Origin(r["file"], r["row"]),
+            thinking=r["thinking"],
+            prompt_ids=tuple(r["prompt_ids"]),
+        )
+        for r in table.to_pylist()
+    ]
+
+
+_TURN_FIELDS = [f.name for f in fields(Turn)]
+
+
+def turn_table(turns: Sequence[Turn]) -> pa.Table:
+    """Turns, in order."""
+    columns: dict[str, list[Any]] = {name: [getattr(t, name) for t in turns] for name in _TURN_FIELDS}
+    columns["tool_calls"] = [
+        orjson.dumps(message_dict(Message("assistant", "", tool_calls=calls))["tool_calls"]).decode() if calls else ""
+        for calls in columns["tool_calls"]
+    ]
+    return pa.table(columns, schema=TURN)
+
+
+def turn_rows(table: pa.Table) -> list[Turn]:
+    """The inverse of `turn_table`."""
+    out = []
+    for row in table.to_pylist():
+        row["prompt_ids"] = tuple(row["prompt_ids"])
+        row["output_ids"] = tuple(row["output_ids"])
+        row["tool_calls"] = calls_from(orjson.loads(row["tool_calls"])) if row["tool_calls"] else ()
+        out.append(Turn(**row))
+    return out
+
+
+def whole_and_ordered(turns: pa.Table, expected: Mapping[str, int], shard: str) -> pa.Array:
+    """Positions in `turns` that hold each expected conversation once, whole, in the order of `expected`.
+
+    `expected` gives turns by conversation. Raises RunIncomplete naming a conversation that is missing or not whole.
+    """
+    where: dict[tuple[str, int], int] = {}
+    keys = zip(turns["conversation"].to_pylist(), turns["turn"].to_pylist(), strict=True)
+    for position, key in enumerate(keys):
+        where.setdefault(key, position)
+    missing = [c for c, count in expected.items() if any((c, n) not in where for n in range(count))]
+    if missing:
+        raise RunIncomplete(
+            f"shard {shard}: {len(missing)} of {len(expected)} conversations have no answer yet,"
+            f" the first is {missing[0]}; the same command goes on with them"
+        )
+    return pa.array([where[c, n] for c, count in expected.items() for n in range(count)], pa.int64())
+
+
+def judgement_table(judgements: Sequence[Judgement]) -> pa.Table:
+    """Judgements, in order."""
+    columns = {name: [getattr(j, name) for j in judgements] for name in JUDGEMENT.names}
+    return pa.table(columns, schema=JUDGEMENT)
+
+
+def judgement_rows(table: pa.Table) -> list[Judgement]:
+    """The inverse of `judgement_table`."""
+    return [
+        Judgement(r["conversation"], r["turn"], r["verdict"], tuple(r["reasons"]), tuple(r["notes"]))
+        for r in table.to_pylist()
+    ]

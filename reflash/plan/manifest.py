@@ -1,0 +1,36 @@
+"""The manifest of a run, from its config and from what was found."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+from reflash.config.run import RunConfig
+from reflash.ledger.manifest import Manifest
+
+
+def make_manifest(config: RunConfig, source_digest: str, renderer_digest: str) -> Manifest:
+    """Everything that decides the rows, and what is good to know beside it.
+
+    Left out: where engines run and how wide, retries, flushing, validation rules (verdicts are made again when
+    those change), the run's own path.
+    """
+    model = config.model
+    decides: dict[str, Any] = {
+        "source": {"digest": source_digest, "split": config.source.split, "limit": config.source.limit},
+        "model": {
+            "name": model.name,
+            "revision": model.revision,
+            "context": model.context,
+            "rendering": renderer_digest,
+        },
+        "thinking": config.thinking.model_dump(mode="json"),
+        "sampling": config.sampling.model_dump(mode="json"),
+        "tools": config.tools.model_dump(mode="json"),
+        "plan": {"shard_rows": config.plan.shard_rows},
+    }
+    recorded = {
+        "config": config.model_dump(mode="json", exclude={"engine": {"api_key"}}),
+        "reflash": version("reflash"),
+    }
+    return Manifest(decides, recorded)

@@ -1,0 +1,69 @@
+"""Worker processes for rendering and judging, so that no event loop and no GPU waits for them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MOST = 8  # more processes than this wait for the one that feeds them
+
+
+def default_workers() -> int:
+    """One process a core, at most eight."""
+    return min(MOST, os.cpu_count() or 1)
+
+
+class WorkerPool:
+    """Processes that end with their parent, however it ends. Started at the first call."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        self.workers = workers or default_workers()
+        self._lock = threading.Lock()
+        self._executor: ProcessPoolExecutor | None = None
+
+    def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Run a module-level function in a worker."""
+        with self._lock:
+            if self._executor is None:
+                self._executor = ProcessPoolExecutor(
+                    self.workers, multiprocessing.get_context("spawn"), _follow_parent, (os.getpid(),)
+                )
+            return self._executor.submit(work, *args, **kwargs)
+
+    def in_order(self, calls: Iterable[Callable[[], Future[T]]]) -> Iterator[T]:
+        """Results of calls in their order, with a few more calls under way than there are workers."""
+        waiting: list[Future[T]] = []
+        for call in calls:
+            waiting.append(call())
+            if len(waiting) > 2 * self.workers:
+                yield waiting.pop(0).result()
+        while waiting:
+            yield waiting.pop(0).result()
+
+    def close(self) -> None:
+        """End the workers; what has not begun is dropped."""
+        with self._lock:
+            if self._executor is not None:
+                self._executor.shutdown(wait=True, cancel_futures=True)
+                self._executor = None
+
+
+def _follow_parent(parent: int) -> None:
+    """In a worker: leave Ctrl-C to the parent, and end when it is gone (a killed parent tells nobody)."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -1,0 +1,101 @@
+"""The dataset's card: what was done, with figures, in the form that the Hub reads."""
+
+from __future__ import annotations
+
+import yaml
+
+from reflash.config.run import RunConfig
+from reflash.report.report import Report
+from reflash.report.words import foreign, table
+from reflash.validate.checks import REASONS
+
+
+def dataset_card(report: Report, config: RunConfig) -> str:
+    """README.md of the dataset folder."""
+    front = {
+        "pretty_name": config.publish.title or report.title,
+        "tags": ["reflash", "regenerated", "speculative-decoding"],
+        "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": "data/*.parquet"}]}],
+    }
+    return (
+        "\n\n".join(
+            [
+                f"---\n{yaml.safe_dump(front, sort_keys=False, allow_unicode=True)}---",
+                f"# {foreign(config.publish.title or report.title)}",
+                f"Every answer was made again by `{config.model.name}` with Reflash. {_exactness(report)}",
+                "## How it was made",
+                _how(report, config),
+                "## What is in it",
+                _what(report),
+                "## Columns",
+                _COLUMNS,
+            ]
+        ).replace("\n\n\n", "\n\n")
+        + "\n"
+    )
+
+
+def _exactness(report: Report) -> str:
+    if report.exact:
+        return "`input_ids` are the prompt's ids and the ids the model emitted; `loss_mask` covers exactly the latter."
+    return (
+        "The engine gave text, not ids: `input_ids` are that text encoded again, so they may differ from the emitted."
+    )
+
+
+def _how(report: Report, config: RunConfig) -> str:
+    sampling = config.sampling
+    thinking = (
+        f"on for a share of {config.thinking.share:g}" if config.thinking.mode == "share" else config.thinking.mode
+    )
+    return table(
+        ("setting", "value"),
+        [
+            ("source", foreign(config.source.path)),
+            (
+                "model",
+                foreign(config.model.name) + (f" at {foreign(config.model.revision)}" if config.model.revision else ""),
+            ),
+            ("engines", ", ".join(foreign(e) for e in report.attempt.engines) or "as in the rows"),
+            ("thinking", thinking),
+            (
+                "temperature, top-p, top-k, min-p",
+                f"{sampling.temperature:g}, {sampling.top_p:g}, {sampling.top_k}, {sampling.min_p:g}",
+            ),
+            ("base seed", sampling.seed),
+            ("budget of a turn", f"{sampling.max_new_tokens:,} tokens"),
+            ("context", f"{config.model.context:,} tokens"),
+        ],
+    )
+
+
+def _what(report: Report) -> str:
+    turns = max(1, report.total.turns)
+    rows: list[tuple[object, ...]] = [
+        ("conversations asked", f"{report.conversations:,}", ""),
+        ("turns generated", f"{report.total.turns:,}", ""),
+        ("rows here (good)", f"{report.good:,}", f"{report.good / turns:.1%}"),
+        ("supervised tokens here", f"{report.total.good_tokens:,}", ""),
+    ]
+    rows += [
+        (f"set aside: `{k}`: {REASONS.get(k, '')}", f"{v:,}", f"{v / turns:.1%}")
+        for k, v in report.total.reasons.items()
+    ]
+    return table(("what", "count", "share of turns"), rows)
+
+
+_COLUMNS = table(
+    ("column", "what it holds"),
+    [
+        ("`input_ids`", "prompt ids, then emitted ids (int32)"),
+        ("`loss_mask`", "0 for the prompt, 1 for what was emitted (int8)"),
+        ("`text`", "the emitted ids decoded, control tokens and thinking included"),
+        ("`messages`", "the conversation up to and with this answer; thinking under `reasoning_content`"),
+        ("`tools`", "tool definitions as JSON text, empty where there are none"),
+        ("`id`, `conversation`, `turn`", "which answer this is"),
+        ("`thinking`, `reasoning`, `finish_reason`", "whether thinking was on, the thinking, how the turn ended"),
+        ("`prompt_tokens`, `completion_tokens`", "as the engine counted them"),
+        ("`seed`, `model`, `engine`, `exact`, `seconds`", "provenance"),
+        ("`source_file`, `source_row`, `extra`", "where the row came from, and its other columns as JSON text"),
+    ],
+)

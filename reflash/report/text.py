@@ -1,0 +1,120 @@
+"""The report as markdown: the verdict first, then what stands behind it."""
+
+from __future__ import annotations
+
+from reflash.publish.summary import BIN_S, ShardSummary, bin_edge
+from reflash.report.charts import bars_chart, throughput_chart
+from reflash.report.report import Report
+from reflash.report.words import duration, foreign, table
+from reflash.validate.checks import REASONS
+
+
+def report_markdown(report: Report) -> str:
+    """The whole report, charts included as data URIs; under 1 MB."""
+    parts = [
+        f"# {foreign(report.title)}",
+        _verdict(report),
+        _warnings(report),
+        "## Rows",
+        _rows(report),
+        "## Verdicts",
+        _verdicts(report),
+        "## Output",
+        _output(report),
+        _charts(report.total),
+        "## Examples",
+        _examples(report),
+        "## Where it lies",
+        _where(report),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _verdict(report: Report) -> str:
+    if not report.complete:
+        return (
+            f"**Not finished: {report.shards_done} of {report.shards} shards.** "
+            "The same command goes on with the rest; nothing of what is done is made again."
+        )
+    share = report.good / max(1, report.total.turns)
+    return f"**{report.good:,} of {report.total.turns:,} turns ({share:.1%}) are fit to train on.**"
+
+
+def _warnings(report: Report) -> str:
+    turns = max(1, report.total.turns)
+    lines = [
+        f"- `{reason}` on {report.total.reasons[reason] / turns:.1%} of the turns: {REASONS[reason]}"
+        for reason in report.alarms
+    ]
+    if not report.exact:
+        lines.append("- The engine gives no token ids: ids are its text encoded again, not exactly what it emitted.")
+    return "**Look at this first**\n\n" + "\n".join(lines) if lines else ""
+
+
+def _rows(report: Report) -> str:
+    counts = [(f"source rows {k}" if k != "rows" else "source rows", f"{v:,}") for k, v in report.source_counts.items()]
+    planned = [("conversations planned", f"{report.conversations:,}"), ("turns planned", f"{report.planned_turns:,}")]
+    return table(("what", "count"), [*counts, *planned])
+
+
+def _verdicts(report: Report) -> str:
+    turns = max(1, report.total.turns)
+    rows = [(name, report.total.verdicts.get(name, 0), "") for name in ("good", "flagged", "rejected")]
+    rows += [(f"`{k}`", v, REASONS.get(k, "")) for k, v in report.total.reasons.items()]
+    rows += [(f"`{k}` (note)", v, REASONS.get(k, "")) for k, v in report.total.notes.items()]
+    return table(
+        ("verdict or reason", "turns", "share", "meaning"), [(a, f"{n:,}", f"{n / turns:.1%}", b) for a, n, b in rows]
+    )
+
+
+def _output(report: Report) -> str:
+    total, attempt = report.total, report.attempt
+    rows: list[tuple[object, ...]] = [
+        ("output tokens", f"{total.output_tokens:,}"),
+        ("of them in the dataset", f"{total.good_tokens:,}"),
+        ("prompt tokens", f"{total.prompt_tokens:,}"),
+        ("turns asked more than once", f"{total.retried:,}"),
+    ]
+    if attempt.tokens_per_s is not None:
+        rows.append(("this attempt", f"{attempt.output_tokens:,} tokens in {duration(attempt.seconds)}"))
+        rows.append(("its rate", f"{attempt.tokens_per_s:,.0f} tok/s"))
+    rows += [("engine", foreign(name)) for name in attempt.engines]
+    return table(("what", ""), rows)
+
+
+def _charts(total: ShardSummary) -> str:
+    if not total.output_tokens:
+        return ""
+    first = min(total.tokens_by_time)
+    last = max(total.tokens_by_time)
+    seconds = [float((when - first) * BIN_S) for when in range(first, last + 1)]
+    rates = [total.tokens_by_time.get(when, 0) / BIN_S for when in range(first, last + 1)]
+    lengths = {
+        f"≤ {bin_edge(b):,.0f}": total.lengths.get(b, 0) for b in range(min(total.lengths), max(total.lengths) + 1)
+    }
+    return "\n\n".join(
+        [
+            f"![Output tokens a second over time]({throughput_chart(seconds, rates)})",
+            f"![Turns by output length in tokens]({bars_chart(lengths)})",
+        ]
+    )
+
+
+def _examples(report: Report) -> str:
+    if not report.examples:
+        return "No row is fit to train on."
+    rows: list[tuple[object, ...]] = [
+        (foreign(e["id"], 40), foreign(e["question"], 160), foreign(e["answer"])) for e in report.examples
+    ]
+    return table(("row", "asked", "answered"), rows)
+
+
+def _where(report: Report) -> str:
+    return table(
+        ("what", "where"),
+        [
+            ("dataset", f"`{report.run}/dataset`"),
+            ("set aside, with reasons", f"`{report.run}/rejects`"),
+            ("every turn as generated", f"`{report.run}/parts`"),
+        ],
+    )

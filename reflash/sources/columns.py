@@ -1,0 +1,137 @@
+"""Parquet and Arrow files, by batches: memory holds some megabytes of rows, whatever the file's size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet as pq
+
+from reflash.errors import SourceError
+from reflash.sources.raw import RawRow
+from reflash.sources.streams import raw_chunks, reading
+from reflash.types import Origin
+
+_BATCH_BYTES = 8 << 20
+_BATCH_ROWS = 4096
+_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # what every Arrow writer puts at the end of a stream
+
+
+@dataclass(frozen=True)
+class ParquetPart:
+    """A Parquet file."""
+
+    file: str
+    path: Path
+
+    @cached_property
+    def _opened(self) -> Any:
+        with reading(self.file):
+            return pq.ParquetFile(self.path)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the top-level columns."""
+        return tuple(self._opened.schema_arrow.names)
+
+    def batches(self, columns: tuple[str, ...] | None = None) -> Iterator[Any]:
+        """Record batches of about 8 MiB."""
+        opened = self._opened
+        rows = max(1, opened.metadata.num_rows)
+        groups = (opened.metadata.row_group(i) for i in range(opened.metadata.num_row_groups))
+        size = max(1, sum(group.total_byte_size for group in groups) // rows)
+        count = max(1, min(_BATCH_ROWS, _BATCH_BYTES // size))
+        with reading(self.file):
+            yield from opened.iter_batches(batch_size=count, columns=None if columns is None else list(columns))
+
+    def records(self) -> Iterator[RawRow]:
+        """Rows by their position."""
+        return batch_rows(self.batches(), self.file)
+
+    def content(self) -> Iterator[bytes]:
+        """The file's bytes."""
+        return raw_chunks(self.path, self.file)
+
+
+@dataclass(frozen=True)
+class ArrowPart:
+    """An Arrow file, in the file format or as a stream."""
+
+    file: str
+    path: Path
+
+    @cached_property
+    def _kind(self) -> Literal["file", "stream"]:
+        with reading(self.file), self.path.open("rb") as handle:
+            if handle.read(6) == b"ARROW1":
+                return "file"
+            handle.seek(max(0, handle.seek(0, 2) - len(_END)))
+            if handle.read() != _END:
+                raise SourceError(
+                    f"{self.file}: unreadable (cut off: the mark that ends an Arrow stream is missing); "
+                    "copy or download it again"
+                )
+            return "stream"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the top-level columns."""
+        kind = self._kind
+        with reading(self.file), pa.memory_map(str(self.path)) as source:
+            opened = pa.ipc.open_file(source) if kind == "file" else pa.ipc.open_stream(source)
+            return tuple(opened.schema.names)
+
+    def batches(self, columns: tuple[str, ...] | None = None) -> Iterator[Any]:
+        """The file's record batches, cut to slices of some thousand rows."""
+        kind = self._kind
+        with reading(self.file), pa.memory_map(str(self.path)) as source:
+            found = _of_file(source) if kind == "file" else iter(pa.ipc.open_stream(source))
+            for batch in found:
+                chosen = batch if columns is None else batch.select(list(columns))
+                count = max(1, min(_BATCH_ROWS, _BATCH_BYTES * batch.num_rows // max(1, batch.nbytes)))
+                for start in range(0, batch.num_rows, count):
+                    yield chosen.slice(start, count)
+
+    def records(self) -> Iterator[RawRow]:
+        """Rows by their position."""
+        return batch_rows(self.batches(), self.file)
+
+    def content(self) -> Iterator[bytes]:
+        """The file's bytes."""
+        return raw_chunks(self.path, self.file)
+
+
+def _of_file(source: Any) -> Iterator[Any]:
+    opened = pa.ipc.open_file(source)
+    for index in range(opened.num_record_batches):
+        yield opened.get_batch(index)
+
+
+def batch_rows(batches: Iterator[Any], file: str) -> Iterator[RawRow]:
+    """Rows of record batches; one that cannot be turned into Python values is set aside alone."""
+    number = 0
+    for batch in batches:
+        try:
+            values = batch.to_pylist()
+        except (ValueError, OverflowError, pa.ArrowException):
+            values = [None] * batch.num_rows
+            reasons = [_row_into(values, batch, i) for i in range(batch.num_rows)]
+        else:
+            reasons = [""] * len(values)
+        for value, reason in zip(values, reasons, strict=True):
+            number += 1
+            yield RawRow(Origin(file, number), value, reason=reason)
+
+
+def _row_into(values: list[Any], batch: Any, index: int) -> str:
+    """Convert one row; the reason why it cannot be, or ""."""
+    try:
+        values[index] = batch.slice(index, 1).to_pylist()[0]
+    except (ValueError, OverflowError, pa.ArrowException) as error:
+        return f"a value cannot be read: {error}"
+    return ""

@@ -1,0 +1,189 @@
+"""From what the user wrote to the files that hold the rows, in an order that never changes."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import re
+from pathlib import Path
+
+from reflash.errors import SourceError
+from reflash.sources.columns import ArrowPart, ParquetPart
+from reflash.sources.raw import Part
+from reflash.sources.streams import reading
+from reflash.sources.textfile import TextPart
+
+_TEXT = (".jsonl", ".ndjson", ".json")
+_PARQUET = (".parquet", ".pq")
+_ARROW = (".arrow", ".feather", ".ipc")
+_PACKED = (".gz", ".gzip", ".zst", ".zstd")
+_SIDE = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json")
+_SHARD = re.compile(r"^(?P<stem>.*?)-?(?P<index>\d{4,})-of-(?P<count>\d{4,})(?P<end>.*)$")
+_SPLIT = re.compile(r"^(train|test|validation|valid|val|dev|eval)(?=$|[-_./])")
+KNOWN = "JSON Lines, a JSON array (each also .gz or .zst), Parquet, Arrow, or a folder that save_to_disk made"
+
+
+def format_of(name: str) -> str | None:
+    """What a file's name says of its format: text, parquet, arrow; None where it says nothing."""
+    lower = name.lower()
+    for packed in _PACKED:
+        lower = lower.removesuffix(packed)
+    for kind, endings in (("text", _TEXT), ("parquet", _PARQUET), ("arrow", _ARROW)):
+        if lower.endswith(endings):
+            return kind
+    return None
+
+
+def locate(path: Path, split: str | None) -> tuple[list[Part], list[str]]:
+    """Parts of a local source, and notes on what was chosen. Raises SourceError."""
+    if path.is_dir():
+        return _folder(path, split)
+    if path.is_file():
+        if split is not None:
+            raise SourceError(f"{path}: one file has no splits; leave `source.split` out, or name the folder")
+        return [part_of(path)], []
+    if any(mark in str(path) for mark in "*?["):
+        return _glob(path), []
+    raise SourceError(f"{path}: no such file or folder")
+
+
+def part_of(path: Path, name: str | None = None) -> Part:
+    """The reader that fits one file, by its first bytes, then by its name.
+
+    `name` is what the user calls it, if not its path. Raises SourceError.
+    """
+    file = name or str(path)
+    with reading(file), path.open("rb") as handle:
+        head = handle.read(64)
+    named = format_of(path.name)
+    if head.startswith(b"PAR1") or named == "parquet":
+        return ParquetPart(file, path)
+    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")) or named == "arrow":
+        return ArrowPart(file, path)
+    if named == "text" or head.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd")) or head.lstrip()[:1] in (b"{", b"["):
+        return TextPart(file, path)
+    raise SourceError(f"{file}: unknown format; Reflash reads {KNOWN}")
+
+
+def _glob(path: Path) -> list[Part]:
+    found = sorted(Path(name) for name in glob.glob(str(path), recursive=True))
+    parts = [part_of(name) for name in found if name.is_file() and name.name not in _SIDE]
+    if not parts:
+        raise SourceError(f"{path}: no file matches this pattern")
+    return parts
+
+
+def _folder(path: Path, split: str | None) -> tuple[list[Part], list[str]]:
+    if (path / "dataset_dict.json").is_file():
+        return _dataset_dict(path, split)
+    if (path / "state.json").is_file():
+        if split is not None:
+            raise SourceError(f"{path}: this folder holds one set without splits; leave `source.split` out")
+        return list(_saved_set(path)), []
+    inner = sorted(state.parent.name for state in path.glob("*/state.json"))
+    if inner:
+        raise SourceError(f"{path}: holds saved sets ({', '.join(inner)}) but no dataset_dict.json; name one of them")
+    return _loose_files(path, split)
+
+
+def _dataset_dict(path: Path, split: str | None) -> tuple[list[Part], list[str]]:
+    splits = _json(path / "dataset_dict.json").get("splits") or []
+    names = [str(name) for name in splits]
+    chosen, notes = choose_split(names, split, str(path))
+    folder = path / chosen
+    if not (folder / "state.json").is_file():
+        raise SourceError(f"{folder}: dataset_dict.json names this split, but its state.json is missing")
+    return list(_saved_set(folder)), notes
+
+
+def choose_split(names: list[str], split: str | None, name: str) -> tuple[str, list[str]]:
+    """The split asked for, or the only one, or `train`, with a note. Raises SourceError listing them."""
+    listed = ", ".join(names) or "none"
+    if split is not None:
+        if split not in names:
+            raise SourceError(f"{name}: has no split {split}; its splits: {listed}")
+        return split, []
+    if len(names) == 1:
+        return names[0], []
+    if "train" in names:
+        return "train", [f"{name}: split train is used; its splits: {listed} (choose with `source.split`)"]
+    raise SourceError(f"{name}: say which split with `source.split`; its splits: {listed}")
+
+
+def _saved_set(folder: Path) -> list[ArrowPart]:
+    """Files of a `save_to_disk` folder, in the order of its state.json."""
+    state = _json(folder / "state.json")
+    files = state.get("_data_files")
+    if not isinstance(files, list) or not files:
+        raise SourceError(f"{folder / 'state.json'}: names no data files; save the set again")
+    if state.get("_indices_data_files") or state.get("_indices_files"):
+        raise SourceError(f"{folder}: has an index mapping beside its rows; save it again with a current `datasets`")
+    names = [str(entry.get("filename", "")) if isinstance(entry, dict) else "" for entry in files]
+    missing = [name for name in names if not (folder / name).is_file()]
+    if missing:
+        raise SourceError(f"{folder}: state.json names {', '.join(missing)}, which is missing; copy it again")
+    return [ArrowPart(str(folder / name), folder / name) for name in names]
+
+
+def _json(path: Path) -> dict[str, object]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{path}: unreadable ({error})") from error
+    if not isinstance(value, dict):
+        raise SourceError(f"{path}: holds no JSON object")
+    return value
+
+
+def _loose_files(path: Path, split: str | None) -> tuple[list[Part], list[str]]:
+    """Every data file under a folder; where all their names say a split, only one split's."""
+    seen = sorted(_walk(path), key=lambda found: found.relative_to(path).as_posix())
+    data = [found for found in seen if format_of(found.name) and found.name not in _SIDE]
+    if not data:
+        names = ", ".join(found.name for found in seen[:5]) or "nothing"
+        raise SourceError(f"{path}: holds no data file (seen: {names}); Reflash reads {KNOWN}")
+    notes = []
+    named = {found: _split_of(found.relative_to(path)) for found in data}
+    splits = sorted({name for name in named.values() if name})
+    if split is not None or (len(splits) > 1 and all(named.values())):
+        chosen, notes = choose_split(splits, split, str(path))
+        data = [found for found in data if named[found] == chosen]
+    _all_shards(data)
+    skipped = [found.name for found in seen if found not in named and found.name not in _SIDE]
+    if skipped:
+        notes.append(f"{path}: not data, passed over: {', '.join(skipped[:5])}{', ...' if len(skipped) > 5 else ''}")
+    return [part_of(found) for found in data], notes
+
+
+def _walk(path: Path) -> list[Path]:
+    found = []
+    for folder, inner, files in os.walk(path):
+        inner[:] = [name for name in inner if not name.startswith((".", "__"))]
+        found += [Path(folder, name) for name in files if not name.startswith(".")]
+    return found
+
+
+def _split_of(inside: Path) -> str | None:
+    for name in reversed(inside.parts):
+        if match := _SPLIT.match(name):
+            return match.group(1)
+    return None
+
+
+def _all_shards(files: list[Path]) -> None:
+    """`x-00001-of-00003`: the names say how many there are, so a missing one shows."""
+    there: dict[tuple[Path, str, int, str], set[int]] = {}
+    for path in files:
+        if match := _SHARD.match(path.name):
+            key = (path.parent, match["stem"], int(match["count"]), match["end"])
+            there.setdefault(key, set()).add(int(match["index"]))
+    for (folder, stem, count, end), found in there.items():
+        first = 0 if 0 in found or count not in found else 1
+        missing = [i for i in range(first, first + count) if i not in found]
+        if missing:
+            name = f"{stem}-{missing[0]:05d}-of-{count:05d}{end}"
+            raise SourceError(
+                f"{folder}: {len(missing)} of {count} shards are missing, the first of them {name}; "
+                "copy them, or name the files you want with a pattern"
+            )

@@ -1,0 +1,154 @@
+"""Tool definitions, calls and which result answers which call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from reflash.sources.parse import compact
+from reflash.sources.raw import Unfit
+from reflash.types import ToolCall
+
+
+def definitions(value: Any, repairs: list[str]) -> str:
+    """JSON text of a list of tools, "" where there are none. Raises Unfit where it is something else."""
+    if isinstance(value, str):
+        if not value.strip():
+            return ""
+        value = _parsed(value, "tools")
+    if isinstance(value, dict):
+        repairs.append("tools: one definition wrapped in a list")
+        value = [value]
+    if not value:
+        return ""
+    if not isinstance(value, list):
+        raise Unfit(f"tools is a {type(value).__name__}, not a list of definitions")
+    return compact([_definition(tool, repairs) for tool in value])
+
+
+def _definition(tool: Any, repairs: list[str]) -> dict[str, Any]:
+    """One definition in OpenAI's form; keys that Arrow filled with null are dropped."""
+    if isinstance(tool, str):
+        tool = _parsed(tool, "a tool definition")
+    if not isinstance(tool, dict):
+        raise Unfit(f"a tool definition is a {type(tool).__name__}, not an object")
+    tool = without_nulls(tool)
+    if isinstance(tool.get("function"), dict):
+        if "type" not in tool:
+            repairs.append("tools: type function added")
+        return {"type": "function", **tool}
+    if isinstance(tool.get("name"), str):
+        repairs.append("tools: definition wrapped as a function")
+        inner = {key: item for key, item in tool.items() if key != "type"}
+        return {"type": "function", "function": inner}
+    raise Unfit("a tool definition names no function")
+
+
+def without_nulls(value: Any) -> Any:
+    """A JSON value without the keys that hold null: Arrow adds them to every object of a column."""
+    if isinstance(value, dict):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value]
+    return value
+
+
+def calls_of(message: dict[str, Any], repairs: list[str]) -> list[ToolCall]:
+    """Calls that a message makes, under either key that OpenAI has had; ids may still be empty. Raises Unfit."""
+    listed = message.get("tool_calls")
+    if listed:
+        return parse_calls(listed, repairs)
+    single = message.get("function_call")
+    return parse_calls(single, repairs) if single else []
+
+
+def parse_calls(value: Any, repairs: list[str]) -> list[ToolCall]:
+    """Calls from a list, one object, or the JSON text of either. Raises Unfit."""
+    if isinstance(value, str):
+        value = _parsed(value, "tool_calls")
+        repairs.append("tool_calls read from JSON text")
+    if isinstance(value, dict):
+        value = [value]
+    if not isinstance(value, list):
+        raise Unfit(f"tool_calls is a {type(value).__name__}, not a list")
+    return [_call(item, repairs) for item in value]
+
+
+def _call(item: Any, repairs: list[str]) -> ToolCall:
+    if isinstance(item, str):
+        item = _parsed(item, "a tool call")
+    if not isinstance(item, dict):
+        raise Unfit(f"a tool call is a {type(item).__name__}, not an object")
+    function = item["function"] if isinstance(item.get("function"), dict) else item
+    name = function.get("name")
+    if not isinstance(name, str) or not name.strip():
+        raise Unfit("a tool call names no function")
+    given = next((function[key] for key in ("arguments", "parameters", "args") if function.get(key) is not None), None)
+    identity = item.get("id")
+    return ToolCall("" if identity is None else str(identity), name, _arguments(given, name, repairs))
+
+
+def _arguments(value: Any, name: str, repairs: list[str]) -> str:
+    """JSON text of an object; the recorded text itself where it is one."""
+    if value is None or (isinstance(value, str) and not value.strip()):
+        repairs.append(f"empty arguments of {name} written as {{}}")
+        return "{}"
+    if isinstance(value, dict):
+        return compact(without_nulls(value))
+    if not isinstance(value, str):
+        raise Unfit(f"arguments of {name} are a {type(value).__name__}, not an object")
+    parsed = _parsed(value, f"arguments of {name}")
+    if isinstance(parsed, str):
+        parsed = _parsed(parsed, f"arguments of {name}")
+        repairs.append(f"arguments of {name} were JSON text twice over")
+        value = compact(parsed)
+    if not isinstance(parsed, dict):
+        raise Unfit(f"arguments of {name} are a {type(parsed).__name__}, not an object")
+    return value
+
+
+def _parsed(text: str, what: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise Unfit(f"{what}: not JSON ({error.msg} at character {error.pos + 1})") from error
+
+
+class Pending:
+    """The calls of the turn before, waiting for their results."""
+
+    def __init__(self) -> None:
+        self.waiting: list[ToolCall] = []
+        self.made = 0  # ids filled so far
+
+    def open(self, calls: list[ToolCall], repairs: list[str]) -> list[ToolCall]:
+        """Give each call an id of its own and wait for its result."""
+        taken: set[str] = {call.id for call in self.waiting}
+        named = []
+        for call in calls:
+            own = call
+            if not call.id or call.id in taken:
+                own = ToolCall(self._fresh(taken), call.name, call.arguments)
+                repairs.append("ids of tool calls filled")
+            taken.add(own.id)
+            named.append(own)
+        self.waiting += named
+        return named
+
+    def _fresh(self, taken: set[str]) -> str:
+        while (name := f"call_{self.made}") in taken:
+            self.made += 1
+        self.made += 1
+        return name
+
+    def answer(self, identity: Any, name: Any, repairs: list[str]) -> ToolCall:
+        """The call that a result answers: by id, else by name, else in order. Raises Unfit where none waits."""
+        if not self.waiting:
+            raise Unfit("a tool result that no call asked for")
+        chosen = next((call for call in self.waiting if identity is not None and call.id == str(identity)), None)
+        if chosen is None:
+            repairs.append("tool results matched to their calls in order")
+            chosen = next((call for call in self.waiting if call.name == name), self.waiting[0])
+        self.waiting.remove(chosen)
+        return chosen

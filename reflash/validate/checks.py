@@ -1,0 +1,264 @@
+"""The checks: each is a rule, its verdict, and one line that tells a reader what it means.
+
+A new check is one function under `@check` and its name in CHECKS.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+import orjson
+
+from reflash.types import ToolCall
+from reflash.validate.loop import tail_period
+from reflash.validate.row import Row
+
+Weight = Literal["rejected", "flagged", "note"]
+
+_MIN_JUDGED = 32  # ids; a shorter answer may well be one word over, or the question itself
+_ONE_TOKEN_SHARE = 0.9
+_UNDECODABLE_SHARE = 0.2
+_MIN_MARKS = 8  # exclamation marks
+_MIN_NANS = 4
+_LOST = "\N{REPLACEMENT CHARACTER}"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One rule. Checks of turns that were not made judge only those, the others only turns that were."""
+
+    reason: str
+    weight: Weight
+    meaning: str
+    holds: Callable[[Row], bool]
+    unmade: bool = False
+
+
+def check(
+    reason: str, weight: Weight, meaning: str, *, unmade: bool = False
+) -> Callable[[Callable[[Row], bool]], Check]:
+    """Make a check of the rule under it."""
+    return lambda rule: Check(reason, weight, meaning, rule, unmade)
+
+
+# Turns that were not made.
+
+
+@check("prompt-too-long", "rejected", "The prompt leaves no room for an answer in the context.", unmade=True)
+def prompt_too_long(row: Row) -> bool:
+    prompt = row.turn.prompt_ids or row.prompt_again or ()  # one too long to send is not kept with the turn
+    return row.turn.finish_reason == "error" and len(prompt) + row.config.min_supervised > row.context
+
+
+@check("refused", "rejected", "The engine or the chat template refused it; the row keeps their words.", unmade=True)
+def refused(row: Row) -> bool:
+    return row.turn.finish_reason == "error" and not prompt_too_long.holds(row)
+
+
+@check("skipped", "rejected", "Not generated: an earlier turn of the conversation left no fit context.", unmade=True)
+def skipped(row: Row) -> bool:
+    return row.turn.finish_reason == "skipped"
+
+
+# How the turn ended.
+
+
+@check("truncated", "rejected", "Cut off by the token budget before the model ended its turn.")
+def truncated(row: Row) -> bool:
+    return row.turn.finish_reason == "length"  # never a count: a long prompt with a short answer is whole
+
+
+@check("aborted", "rejected", "The engine broke the answer off.")
+def aborted(row: Row) -> bool:
+    return row.turn.finish_reason == "abort"
+
+
+@check("thinking-open", "rejected", "The thinking never closed, so no answer follows.")
+def thinking_open(row: Row) -> bool:
+    return row.turn.thinking == "open"
+
+
+@check("empty", "rejected", "Nothing follows the thinking: no text and no tool call.")
+def empty(row: Row) -> bool:
+    turn = row.turn
+    return turn.thinking != "open" and not turn.content.strip() and not turn.tool_calls
+
+
+@check("short", "rejected", "Fewer emitted tokens than training can use.")
+def short(row: Row) -> bool:
+    return len(row.turn.output_ids) < row.config.min_supervised
+
+
+@check("no-end", "rejected", "The engine says the turn ended, but the last emitted token does not end a turn.")
+def no_end(row: Row) -> bool:
+    turn = row.turn
+    ended = len(row.body) < len(turn.output_ids)
+    return turn.exact and row.in_range and turn.finish_reason == "stop" and not ended
+
+
+@check("two-ends", "rejected", "A token that ends the turn stands before the answer's end.")
+def two_ends(row: Row) -> bool:
+    return not row.marks.stops.isdisjoint(row.body)
+
+
+# What the ids hold.
+
+
+@check("id-range", "rejected", "A token id outside the model's vocabulary.")
+def id_range(row: Row) -> bool:
+    return not row.in_range
+
+
+@check("control-token", "rejected", "A control token where none belongs: a role mark inside the answer, say.")
+def control_token(row: Row) -> bool:
+    if not row.found <= row.marks.legal:
+        return True
+    texts = (row.turn.content, row.turn.reasoning or "")
+    return not row.turn.exact and any(row.marks.spelled.search(t) for t in texts)
+
+
+@check("context", "rejected", "Prompt and answer together are longer than the context.")
+def over_context(row: Row) -> bool:
+    return len(row.turn.prompt_ids) + len(row.turn.output_ids) > row.context
+
+
+@check("loop", "rejected", "The answer ends in a loop.")
+def loop(row: Row) -> bool:
+    return tail_period(row.body, row.config.loop_window) > 0
+
+
+@check("one-token", "rejected", "Garbage such as broken kernels make: one token, `!` or `nan` over and over.")
+def one_token(row: Row) -> bool:
+    if len(row.body) >= _MIN_JUDGED and max(Counter(row.body).values()) >= _ONE_TOKEN_SHARE * len(row.body):
+        return True
+    content = row.turn.content
+    marks = content.count("!")
+    if marks >= _MIN_MARKS and marks >= _ONE_TOKEN_SHARE * len("".join(content.split())):
+        return True
+    return content[:8].strip().casefold().startswith("nan") and _only_nans(content)
+
+
+def _only_nans(content: str) -> bool:
+    words = content.casefold().replace(",", " ").split()
+    return len(words) >= _MIN_NANS and set(words) == {"nan"}
+
+
+# Whether it agrees with itself.
+
+
+@check("prompt-drift", "rejected", "The prompt now renders to other tokens than those the engine was given.")
+def prompt_drift(row: Row) -> bool:
+    return row.in_range and row.prompt_again != row.turn.prompt_ids
+
+
+@check("text-mismatch", "rejected", "The tokens do not spell the text that the engine gave with them.")
+def text_mismatch(row: Row) -> bool:
+    given = row.turn.engine_text
+    if not given or not row.in_range:  # engines asked for ids alone may send "" for text
+        return False
+    return _letters(row, "".join(row.plain)) != _letters(row, given)
+
+
+def _letters(row: Row, text: str) -> str:
+    """Text without what engines write each in their own way: control tokens, spaces, bytes that are no character."""
+    return "".join(row.marks.any_mark.sub("", text).replace(_LOST, "").split())
+
+
+@check("tool-call-broken", "rejected", "A tool call that cannot be read: unclosed, or its arguments are no object.")
+def tool_call_broken(row: Row) -> bool:
+    return _marks_astray(row) or any(not _readable(call) for call in row.turn.tool_calls)
+
+
+def _marks_astray(row: Row) -> bool:
+    """Whether there are more tool marks than the calls that were read account for, or a closing one is missing."""
+    for mark, times in row.marks.calls_marked(len(row.turn.tool_calls)).items():
+        seen = row.answer.count(mark) if mark in row.found else 0  # marks within the thinking are drafts
+        if seen > times or (seen < times and mark in row.marks.closers and row.in_range):
+            return True
+    return False
+
+
+def _readable(call: ToolCall) -> bool:
+    try:
+        return bool(call.name.strip()) and isinstance(orjson.loads(call.arguments), dict)
+    except orjson.JSONDecodeError:
+        return False
+
+
+@check("history", "rejected", "An earlier answer of the conversation was rejected, and this prompt holds it.")
+def history(row: Row) -> bool:
+    return row.unfit_history
+
+
+# Fit to read, yet not what anyone wants.
+
+
+@check("placeholder", "flagged", "An answer that says nothing, such as `OK.`.")
+def placeholder(row: Row) -> bool:
+    content = row.turn.content
+    if not content.strip() or row.turn.tool_calls:
+        return False
+    return _bare(content) in {_bare(word) for word in row.config.placeholders}
+
+
+def _bare(text: str) -> str:
+    return text.casefold().strip().rstrip(".").rstrip()
+
+
+@check("undecodable", "flagged", "More than a fifth of the answer is bytes that form no character.")
+def undecodable(row: Row) -> bool:
+    content = row.turn.content
+    return content.count(_LOST) > _UNDECODABLE_SHARE * len(content)
+
+
+@check("thinking-missing", "flagged", "Thinking was on, yet the model answered without it.")
+def thinking_missing(row: Row) -> bool:
+    # Only a template that can turn thinking off promises it when on; a lone closing mark is thinking too.
+    turn = row.turn
+    asked = turn.thinking_on and row.marks.thinks
+    return asked and turn.thinking == "none" and not turn.reasoning and row.found.isdisjoint(row.marks.thinking)
+
+
+@check("repeats-prompt", "flagged", "The answer is the user's own text.")
+def repeats_prompt(row: Row) -> bool:
+    return len(row.answer) >= _MIN_JUDGED and row.turn.content.strip() == row.question.strip()
+
+
+@check("spells-control", "flagged", "The answer spells a control token in plain letters: as text it would become one.")
+def spells_control(row: Row) -> bool:
+    return row.turn.exact and any(row.marks.spelled.search(text) for text in row.plain)
+
+
+# Seen and counted, no fault.
+
+
+@check("retokenized", "note", "The text encodes to other tokens than the model chose; the model's own are kept.")
+def retokenized(row: Row) -> bool:
+    return row.turn.exact and not row.canonical
+
+
+@check("not-exact", "note", "The engine gave text only; the tokens are that text encoded.")
+def not_exact(row: Row) -> bool:
+    return not row.turn.exact
+
+
+@check("prompt-count", "note", "The engine counts another number of prompt tokens than it was sent.")
+def prompt_count(row: Row) -> bool:
+    return row.turn.prompt_tokens > 0 and row.turn.prompt_tokens != len(row.turn.prompt_ids)
+
+
+CHECKS: tuple[Check, ...] = (
+    *(prompt_too_long, refused, skipped),
+    *(truncated, aborted, thinking_open, empty, short, no_end, two_ends),
+    *(id_range, control_token, over_context, loop, one_token),
+    *(prompt_drift, text_mismatch, tool_call_broken, history),
+    *(placeholder, undecodable, thinking_missing, repeats_prompt, spells_control),
+    *(retokenized, not_exact, prompt_count),
+)
+
+REASONS: Mapping[str, str] = MappingProxyType({c.reason: c.meaning for c in CHECKS})
+"""Every reason and note, and what it means to a reader."""

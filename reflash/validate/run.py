@@ -1,0 +1,36 @@
+"""A committed shard judged and its verdicts kept: what a worker process runs."""
+
+from __future__ import annotations
+
+import hashlib
+
+from reflash.config.run import RunConfig
+from reflash.ledger.ledger import open_ledger
+from reflash.render.read import read_turn
+from reflash.render.shared import shared_renderer
+from reflash.validate.shard import judge_shard
+from reflash.validate.summary import Tally, tally
+
+
+def rules_of(config: RunConfig) -> str:
+    """A hash of what verdicts depend on beside the rows; other rules make them anew."""
+    return hashlib.blake2b(config.validation.model_dump_json().encode(), digest_size=8).hexdigest()
+
+
+def validate_shard(config: RunConfig, shard: str, *, anew: bool = False) -> Tally:
+    """Judge a shard, or count the verdicts that stand, unless `anew`. Raises RunIncomplete where turns are missing."""
+    ledger = open_ledger(config.run)
+    rules = rules_of(config)
+    judgements = None if anew else ledger.verdicts(shard, rules)
+    if judgements is None:
+        renderer = shared_renderer(config.model, config.thinking)
+        judgements = judge_shard(
+            ledger.planned(shard),
+            (read_turn(turn, renderer) for turn in ledger.part(shard)),
+            renderer,
+            config.validation,
+            config.model.context,
+            regenerate_calls=config.tools.calls == "regenerate",
+        )
+        ledger.write_verdicts(shard, judgements, rules)
+    return tally(judgements, config.validation)

@@ -1,0 +1,33 @@
+"""One shard generated: from where its segments end to its committed part."""
+
+from __future__ import annotations
+
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State, TaskRun
+from prefect.tasks import Task
+
+from reflash.errors import EngineMisconfigured, RunStopped
+from reflash.generate.fleet import Fleet, ShardDone
+from reflash.types import Shard
+
+FINAL = (RunStopped, EngineMisconfigured)  # trying again would end the same way
+
+
+def may_pass(_task: Task[..., object], _run: TaskRun, state: State[object]) -> bool:
+    """Whether a failed shard is worth another try."""
+    return not isinstance(state.result(raise_on_failure=False), FINAL)
+
+
+@task(
+    name="generate",
+    task_run_name="generate {shard.name}",
+    tags=["reflash"],
+    cache_policy=NO_CACHE,
+    result_serializer="json",
+    retry_delay_seconds=[5, 30],
+    retry_condition_fn=may_pass,
+)
+def generate(shard: Shard, fleet: Fleet) -> ShardDone:
+    """Answer what the shard still lacks and commit it; a try goes on where the last one ended."""
+    return fleet.run_shard(shard)

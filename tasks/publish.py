@@ -1,0 +1,24 @@
+"""One judged shard written to the dataset and the rejects."""
+
+from __future__ import annotations
+
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+
+from reflash.config.run import RunConfig
+from reflash.pool import WorkerPool
+from reflash.publish.run import publish_shard
+from reflash.publish.summary import ShardSummary
+from reflash.types import Shard
+
+
+@task(
+    name="publish",
+    task_run_name="publish {shard.name}",
+    tags=["reflash"],
+    cache_policy=NO_CACHE,
+    result_serializer="json",
+)
+def publish(shard: Shard, config: RunConfig, pool: WorkerPool) -> ShardSummary:
+    """Write the good rows and the others, in another process."""
+    return pool.submit(publish_shard, config, shard.name).result()

@@ -1,0 +1,27 @@
+"""What happened, in the run's folder and in the UI."""
+
+from __future__ import annotations
+
+from prefect import task
+from prefect.artifacts import create_markdown_artifact, create_table_artifact
+from prefect.cache_policies import NO_CACHE
+
+from reflash.config.run import RunConfig
+from reflash.ledger.ledger import open_ledger
+from reflash.publish.summary import ShardSummary
+from reflash.report.attempt import Attempt
+from reflash.report.report import Report
+from reflash.report.tables import shards_table, verdicts_table
+from reflash.report.text import report_markdown
+from reflash.report.write import write_report
+
+
+@task(name="report", task_run_name="report", tags=["reflash"], cache_policy=NO_CACHE, result_serializer="json")
+def report(config: RunConfig, summaries: list[ShardSummary], attempt: Attempt) -> Report:
+    """Sum up, write report.json, report.md and the dataset card, and show them as artifacts."""
+    ledger = open_ledger(config.run)
+    result = write_report(config, ledger, summaries, attempt)
+    create_table_artifact(key="shards", table=shards_table(summaries), description="Shards, one a row")
+    create_table_artifact(key="verdicts", table=verdicts_table(result), description="Turns by verdict and reason")
+    create_markdown_artifact(key="report", markdown=report_markdown(result), description=result.title)
+    return result

@@ -1,0 +1,24 @@
+"""One committed shard judged."""
+
+from __future__ import annotations
+
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+
+from reflash.config.run import RunConfig
+from reflash.pool import WorkerPool
+from reflash.types import Shard
+from reflash.validate.run import validate_shard
+from reflash.validate.summary import Tally
+
+
+@task(
+    name="validate",
+    task_run_name="validate {shard.name}",
+    tags=["reflash"],
+    cache_policy=NO_CACHE,
+    result_serializer="json",
+)
+def validate(shard: Shard, config: RunConfig, pool: WorkerPool) -> Tally:
+    """Judge each turn, in another process: no engine waits for it."""
+    return pool.submit(validate_shard, config, shard.name).result()
