@@ -61,7 +61,7 @@ class FakeRenderer:
             ids += [ROLES[message.role], *self._body(message), END]
         return (*ids, ASSISTANT, *self._opening(thinking))
 
-    def answer(self, prompt: Sequence[int], output: Sequence[int]) -> Answer:
+    def answer(self, prompt: Sequence[int], output: Sequence[int], tools: str = "") -> Answer:
         end = min((i for i, one in enumerate(output) if one in self.stop_ids), default=len(output))
         ids = list(output[:end])
         thinking: Literal["none", "closed", "open"] = "none"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -53,3 +54,16 @@ def config(run: Path | str, **changes: Any) -> RunConfig:
         "generate": {"flush_s": 0.05},
     }
     return parse_config(data | changes, "test")
+
+
+def conversations_file(path: Path, count: int) -> Path:
+    """A JSONL file of single-turn conversations."""
+    rows = [
+        {
+            "id": f"row-{n:04}",
+            "messages": [{"role": "user", "content": f"question {n}"}, {"role": "assistant", "content": "OK."}],
+        }
+        for n in range(count)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
+import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
 from itertools import pairwise
@@ -38,7 +40,7 @@ QWEN35_CONTROL = (
 # Special in the families' own files; the others are added tokens that are not special.
 SPECIAL = frozenset(CONTROL[:14]) | {"<|audio_start|>", "<|audio_end|>", "<|audio_pad|>"}
 
-CHATML_THINKING = Path(__file__).with_name("qwen3_chatml.jinja")
+QWEN3_TEMPLATE = Path(__file__).with_name("qwen3_chatml.jinja")
 
 Pair = tuple[bytes, bytes]
 
@@ -60,19 +62,22 @@ def qwen36_tokenizer_folder(tmp: Path) -> Path:
 
 
 def _folder(folder: Path, package: str, inside: str, split: str, control: tuple[str, ...]) -> Path:
-    done = folder / "tokenizer_config.json"
-    if done.exists():
+    if folder.exists():
         return folder
     spec = find_spec(package)
     if spec is None or spec.origin is None:
         pytest.skip(f"the package {package.replace('_', '-')} is missing, and with it the rank file {inside}")
-    folder.mkdir(parents=True, exist_ok=True)
     ranks = _ranks(Path(spec.origin).parent / inside)
-    (folder / "tokenizer.json").write_text(json.dumps(_tokenizer(ranks, split, control), ensure_ascii=False))
-    if package == "dashscope":
-        (folder / "chat_template.jinja").write_text(CHATML_THINKING.read_text())
-    (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": [len(ranks) + 2, len(ranks)]}))
-    done.write_text(json.dumps({"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>"}))
+    making = Path(tempfile.mkdtemp(dir=folder.parent))
+    (making / "tokenizer.json").write_text(json.dumps(_tokenizer(ranks, split, control), ensure_ascii=False))
+    if control == CONTROL:
+        (making / "chat_template.jinja").write_text(QWEN3_TEMPLATE.read_text())
+    (making / "generation_config.json").write_text(json.dumps({"eos_token_id": [len(ranks) + 2, len(ranks)]}))
+    (making / "tokenizer_config.json").write_text('{"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>"}')
+    try:
+        making.rename(folder)
+    except OSError:  # another session was first
+        shutil.rmtree(making)
     return folder
 
 

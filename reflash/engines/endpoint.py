@@ -53,6 +53,10 @@ def base_url(url: str) -> str:
 
 
 async def _open(url: str, config: EndpointConfig, key: str | None) -> HttpEngine:
+    if key and URL(url).user:
+        raise ConfigError(
+            f"engine.urls: {URL(url).host} has a user in its URL and an `api_key`; it can be sent only one"
+        )
     who = await probe(url, config, key)
     return HttpEngine(
         url,

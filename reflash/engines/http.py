@@ -105,14 +105,16 @@ class HttpEngine:
         length = response.content_length
         if length is not None and length <= LARGEST_ANSWER and "Content-Encoding" not in response.headers:
             return await response.read()
-        chunks, size = [], 0
-        async for chunk in response.content.iter_any():
+        chunks: list[bytes] = []
+        size = length or 0  # of a compressed answer what is sent, which is less than what is read
+        while size <= LARGEST_ANSWER:
+            chunk = await response.content.readany()
+            if not chunk:
+                return b"".join(chunks)
             chunks.append(chunk)
             size += len(chunk)
-            if size > LARGEST_ANSWER:
-                response.close()
-                raise EngineGarbage(f"{self.name}: the answer is larger than {LARGEST_ANSWER // 2**20} MiB")
-        return b"".join(chunks)
+        response.close()
+        raise EngineGarbage(f"{self.name}: the answer is larger than {LARGEST_ANSWER // 2**20} MiB")
 
     def _which_timeout(self, error: TimeoutError) -> str:
         if isinstance(error, aiohttp.ConnectionTimeoutError):

@@ -23,6 +23,7 @@ from reflash.types import Planned, Turn
 log = logging.getLogger(__name__)
 
 HEALTHY = 16  # answers to others since a row was first asked: then its failure is its own fault
+STOPPED = "the run was told to stop; the same command goes on with it"
 STRIKES = 8  # rows given up with no answer in between: then the engines are gone
 
 
@@ -92,7 +93,7 @@ class Driver:
 
     async def aclose(self) -> None:
         """Stop all work and wait until it has stopped."""
-        self.end(RunStopped("the run was told to stop; the same command goes on with it"))
+        self.end(RunStopped(STOPPED))
         await asyncio.gather(*self._workers, return_exceptions=True)
 
     async def _work(self, home: int) -> None:

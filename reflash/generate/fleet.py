@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -15,8 +16,8 @@ import uvloop
 from reflash.config.run import RunConfig
 from reflash.engines.base import Engine
 from reflash.engines.open import open_engines
-from reflash.errors import EngineError
-from reflash.generate.driver import Driver
+from reflash.errors import RunStopped
+from reflash.generate.driver import STOPPED, Driver
 from reflash.generate.progress import Progress
 from reflash.ledger import names
 from reflash.ledger.ledger import Ledger
@@ -47,15 +48,19 @@ class Fleet:
         self._thread = threading.Thread(target=self._loop.run_forever, name="reflash-engines", daemon=True)
         self._driver: Driver | None = None
         self._opening = asyncio.Lock()
-        self._closing = False
+        self._opening_tasks: set[asyncio.Future[Driver]] = set()
+        self._lock = threading.Lock()
+        self._closed = False
 
     def __enter__(self) -> Self:
         self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        with self._lock:
+            self._closed = True
         try:
-            self._call(self._close())
+            asyncio.run_coroutine_threadsafe(self._close(), self._loop).result()
         finally:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(timeout=10)
@@ -80,28 +85,32 @@ class Fleet:
     async def _ready(self) -> Driver:
         """The driver, with engines opened at the first need, and again where they were lost."""
         async with self._opening:
-            if self._driver is None or (self._driver.lost and not self._closing):
-                await self._open()
-            if self._driver is None:
-                raise EngineError("no engine is open")
+            if self._driver is None or self._driver.lost:
+                self._driver = await self._open()
             return self._driver
 
-    async def _open(self) -> None:
+    async def _open(self) -> Driver:
         await self._let_go()
         self.engines = await open_engines(
             self._config.engine, context=self._config.model.context, log_folder=log_folder(self._ledger)
         )
         renderer = shared_renderer(self._config.model, self._config.thinking)
-        self._driver = Driver(self._config, self._ledger, renderer, self.engines, self.progress)
         self.progress.begin()
+        return Driver(self._config, self._ledger, renderer, self.engines, self.progress)
 
     async def _drive(self, shard: str, todo: list[Planned]) -> None:
-        if todo:
-            driver = await self._ready()
-            await driver.run(shard, todo)
+        if not todo:
+            return
+        task = asyncio.ensure_future(self._ready())
+        self._opening_tasks.add(task)
+        task.add_done_callback(self._opening_tasks.discard)
+        await (await task).run(shard, todo)
 
     async def _close(self) -> None:
-        self._closing = True
+        """End what is under way: engines that are still starting, rows in flight, engines."""
+        for task in list(self._opening_tasks):
+            task.cancel()
+        await asyncio.gather(*self._opening_tasks, return_exceptions=True)
         await self._let_go()
 
     async def _let_go(self) -> None:
@@ -110,7 +119,15 @@ class Fleet:
         await asyncio.gather(*(engine.aclose() for engine in self.engines))
 
     def _call(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        with self._lock:  # a loop that has stopped would never answer
+            if self._closed:
+                work.close()
+                raise RunStopped(STOPPED)
+            answer = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return answer.result()
+        except CancelledError as error:
+            raise RunStopped(STOPPED) from error
 
 
 def log_folder(ledger: Ledger) -> Path | None:

@@ -43,6 +43,11 @@ class Progress:
         """Conversations that an earlier attempt finished."""
         self._resumed += rows
 
+    @property
+    def began(self) -> float | None:
+        """When the engines were ready, by the monotonic clock; None before."""
+        return self._start
+
     def begin(self) -> None:
         """The engines are ready: time counts from here."""
         self._start = self._start or time.monotonic()

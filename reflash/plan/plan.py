@@ -17,7 +17,10 @@ from reflash.plan.manifest import make_manifest
 from reflash.plan.prepare import Unfit, prepare, prepare_here
 from reflash.pool import WorkerPool
 from reflash.render.shared import shared_renderer
-from reflash.sources.open import Source, open_source, rows
+from reflash.sources.ids import Census
+from reflash.sources.open import open_source
+from reflash.sources.rows import rows
+from reflash.sources.source import Source
 from reflash.types import Conversation, Origin, Planned, Shard, SourceRow
 
 CHUNK = 256  # conversations a worker renders in one call
@@ -45,12 +48,13 @@ class _Planner:
     def __init__(self, config: RunConfig, ledger: Ledger, pool: WorkerPool, progress: Progress) -> None:
         self.config, self.ledger, self.pool, self.progress = config, ledger, pool, progress
         self.counts: Counter[str] = Counter(rows=0, accepted=0, repaired=0, rejected=0)
+        self.census = Census()
         self.rejects: list[tuple[Origin, str | None, str]] = []
         self.reject_files = 0
 
     def run(self, source: Source) -> list[Shard]:
         shards: list[Shard] = []
-        planned = self._fit(self._prepared(self._accepted(rows(source, self.config.source.limit))))
+        planned = self._fit(self._prepared(self._accepted(rows(source, census=self.census))))
         while batch := list(islice(planned, self.config.plan.shard_rows)):
             name = f"{len(shards):05}"
             self.ledger.write_shard(name, batch)
@@ -58,7 +62,8 @@ class _Planner:
         self._flush_rejects()
         if not shards:
             raise SourceError(f"{source.name}: none of its {self.counts['rows']} rows can be used; {self._why()}")
-        self.ledger.finish_plan(shards, dict(self.counts))
+        duplicates = {"duplicate ids": self.census.duplicate_ids, "duplicate prompts": self.census.duplicate_prompts}
+        self.ledger.finish_plan(shards, dict(self.counts) | duplicates)
         return shards
 
     def _turns(self, conversation: Conversation) -> tuple[int, ...]:

@@ -29,22 +29,24 @@ _PIPED = re.compile(r"<[|｜].+[|｜]>")
 _KNOWN = re.compile(r"</?\|?(think|tool|function|param|arg_|answer|reason|observ)\w*\|?>")
 
 
-def control_tokens(added: Iterable[AddedToken], template: str) -> frozenset[str]:
-    """Which added tokens are control: the special ones, and bracketed ones that the template or its kind makes use of.
+def control_tokens(tokenizer: Tokenizer, added: Iterable[AddedToken], template: str) -> frozenset[str]:
+    """Which added tokens are control: the special ones, and bracketed ones that a template or its kind makes use of.
 
-    Not all: some vocabularies add runs of spaces or HTML tags, which are ordinary text to their models.
+    Not all: some vocabularies list runs of spaces or HTML tags, which are ordinary text to their models.
     """
+    trained = tokenizer.model.token_to_id
     return frozenset(
         token.content
         for token in added
-        if len(token.content) > 1 and (token.special or _is_markup(token.content, template))
+        if len(token.content) > 1 and (token.special or _is_markup(token.content, template, trained(token.content)))
     )
 
 
-def _is_markup(text: str, template: str) -> bool:
+def _is_markup(text: str, template: str, trained: int | None) -> bool:
+    """`trained`: its id in the model's own vocabulary; a bracketed token that was added to that is no ordinary text."""
     if _PIPED.fullmatch(text) or _KNOWN.fullmatch(text):
         return True
-    return bool(_BRACKETED.fullmatch(text)) and text in template
+    return bool(_BRACKETED.fullmatch(text)) and (trained is None or text in template)
 
 
 class Encoder:
@@ -58,7 +60,7 @@ class Encoder:
         tokenizer.no_truncation()
         tokenizer.no_padding()
         added: dict[int, AddedToken] = tokenizer.get_added_tokens_decoder()
-        control = control_tokens(added.values(), template)
+        control = control_tokens(tokenizer, added.values(), template)
         self.full = tokenizer
         self.control = {token.content: number for number, token in added.items() if token.content in control}
         self.control_ids = frozenset(self.control.values())

@@ -22,6 +22,9 @@ from reflash.types import Answer, Message, ToolCall
 
 # What a family's renderer may raise over messages it refuses or output it cannot read.
 REFUSALS = (ValueError, TypeError, LookupError, AttributeError, AssertionError, RuntimeError)
+# Their renderer brings an encoder of its own, which reads no control token in text: a mark would be text to it.
+OWN_ENCODER = frozenset({"gpt-oss"})
+BROKEN = ("unclosed_block", "malformed_structure")
 # Fields of the package's configs that say what becomes of thinking, by whether they mean "keep" or "drop".
 KEEP = ("preserve_thinking", "preserved_thinking")
 DROP = ("clear_thinking", "truncate_history_thinking", "auto_drop_analysis", "drop_thinking")
@@ -75,7 +78,7 @@ class FamilyRenderer:
     ) -> None:
         self.name = family
         self._encoder = encoder
-        self._marked = Marked(encoder)
+        self._marked = Marked(_as_it_is if family in OWN_ENCODER else encoder.mark_all)
         tokenizer = _Tokenizer(self._encoder, model, loaded.stop_ids[0] if loaded.stop_ids else None)
         self._inner = {on: _create(tokenizer, family, loaded.name, on, preserve) for on in (True, False)}
         self._thinking = thinking_marks(self._encoder.control, "")
@@ -132,15 +135,19 @@ class FamilyRenderer:
     def _parse(self, ids: list[int], prompt: Sequence[int] | None, tools: str, thought: Thought | None) -> Answer:
         """Content and calls of an output, or of what follows its thought."""
         try:
+            definitions = parse_tools(tools)
+        except RenderError:
+            definitions = None
+        try:
             # Behind a thought there is no more to find, and the inner renderer with thinking off looks for none.
             read = self._inner[thought is None].parse_response(
-                ids, tools=parse_tools(tools), prompt_ids=list(prompt) if prompt else None
+                ids, tools=definitions, prompt_ids=list(prompt) if prompt else None
             )
         except REFUSALS:
             text = self._encoder.decode(ids).strip()
             return Answer(text, _reasoning(thought), (), thought.state if thought else "none")
         calls, left = self._calls(ids, read.tool_calls)
-        content = "\n".join(part for part in (read.content, *left) if part)
+        content = "\n".join(part for part in (read.content, *left) if part).strip()
         if thought is not None:
             return Answer(content, _reasoning(thought), calls, thought.state)
         if read.reasoning_complete is False:
@@ -152,13 +159,18 @@ class FamilyRenderer:
         calls: list[ToolCall] = []
         left: list[str] = []
         for call in parsed:
-            if call.status == "ok" and call.name:
-                arguments = arguments_text({} if call.arguments is None else call.arguments)
-                calls.append(ToolCall(call.id or f"call_{len(calls)}", call.name, arguments))
+            # "invalid_json" with all its arguments is a value kept as text, since no definition gave its type.
+            if call.name and isinstance(call.arguments, dict) and call.status not in BROKEN:
+                name, arguments = call.name, arguments_text(call.arguments)
+                calls.append(ToolCall(call.id or f"call_{len(calls)}", name, arguments))
             else:
                 start, end = call.token_span or (0, 0)
                 left.append(self._encoder.decode(ids[start:end]) or call.raw)
         return tuple(calls), left
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def _reasoning(thought: Thought | None) -> str | None:
@@ -176,6 +188,6 @@ def _create(tokenizer: _Tokenizer, family: str, name: str, thinking: bool, prese
         return create_renderer(tokenizer, config(**chosen))
     except REFUSALS as error:
         raise RenderError(
-            f"{name}: is not a tokenizer of the family {family} ({error}); set model.renderer to template, "
+            f"{name}: the renderer {family} cannot work with this tokenizer ({error}); set model.renderer to template, "
             "or model.tokenizer to the model's own"
         ) from error

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
 from reflash.errors import RenderError
 from reflash.messages import message_dict
-from reflash.render.control import Encoder
 from reflash.types import Message
 
 
 class Marked:
-    """Turns messages and tools into dictionaries for one encoder."""
+    """Turns messages and tools into dictionaries, with `mark` over every string in them."""
 
-    def __init__(self, encoder: Encoder) -> None:
-        self._encoder = encoder
+    def __init__(self, mark: Callable[[Any], Any]) -> None:
+        self._mark = mark
         # Rows of a set share their tools: one parse for many.
-        self._tools = lru_cache(maxsize=256)(lambda tools: encoder.mark_all(parse_tools(tools)))
+        self._tools = lru_cache(maxsize=256)(lambda tools: mark(parse_tools(tools)))
 
     def messages(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
         """One dictionary a message, without null keys; arguments of calls as objects where they are ones."""
@@ -33,7 +32,7 @@ class Marked:
         out = message_dict(message)
         for call in out.get("tool_calls", ()):
             call["function"]["arguments"] = _object(call["function"]["arguments"])
-        marked: dict[str, Any] = self._encoder.mark_all(out)
+        marked: dict[str, Any] = self._mark(out)
         return marked
 
 

@@ -21,11 +21,14 @@ def _not_about_torch(record: logging.LogRecord) -> bool:
 
 
 class Template:
-    """One compiled chat template. `variables` are what every rendering is given, such as `bos_token`."""
+    """One chat template. `variables` are what every rendering is given, such as `bos_token`.
+
+    Raises RenderError where the source is not Jinja at all.
+    """
 
     def __init__(self, source: str, name: str, variables: Mapping[str, Any]) -> None:
         quiet_transformers()
-        from jinja2 import TemplateError
+        from jinja2 import TemplateError, TemplateSyntaxError
         from transformers.utils.chat_template_utils import render_jinja_template
 
         self.source = source
@@ -34,6 +37,15 @@ class Template:
         self._render = render_jinja_template
         # What a template may raise: its own words, an undefined name, or Python's errors from its expressions.
         self._refusals = (TemplateError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
+        try:
+            self.render([{"role": "user", "content": "Hi"}], None, prompt=True, thinking=True)
+        except RenderError as error:
+            if isinstance(error.__cause__, TemplateSyntaxError):
+                fault = error.__cause__
+                raise RenderError(
+                    f"the chat template of {name} is not valid Jinja: line {fault.lineno}: {fault.message}; "
+                    "set model.chat_template to one that is"
+                ) from error
 
     def render(
         self, messages: Sequence[dict[str, Any]], tools: list[Any] | None, *, prompt: bool, thinking: bool

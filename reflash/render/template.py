@@ -29,7 +29,7 @@ class TemplateRenderer:
     ) -> None:
         self.name = "template"
         self._encoder = encoder
-        self._marked = Marked(encoder)
+        self._marked = Marked(encoder.mark_all)
         variables = {"preserve_thinking": preserve, "clear_thinking": not preserve, **loaded.special}
         if "truncate_history_thinking" in source:
             variables["truncate_history_thinking"] = not preserve

@@ -42,11 +42,8 @@ class ParquetPart:
     def batches(self, columns: tuple[str, ...] | None = None) -> Iterator[Any]:
         """Record batches of about 8 MiB."""
         opened = self._opened
-        rows = max(1, opened.metadata.num_rows)
-        groups = (opened.metadata.row_group(i) for i in range(opened.metadata.num_row_groups))
-        size = max(1, sum(group.total_byte_size for group in groups) // rows)
-        count = max(1, min(_BATCH_ROWS, _BATCH_BYTES // size))
         with reading(self.file):
+            count = _rows_at_once(opened.metadata)
             yield from opened.iter_batches(batch_size=count, columns=None if columns is None else list(columns))
 
     def records(self) -> Iterator[RawRow]:
@@ -56,6 +53,17 @@ class ParquetPart:
     def content(self) -> Iterator[bytes]:
         """The file's bytes."""
         return raw_chunks(self.path, self.file)
+
+
+def _rows_at_once(metadata: Any) -> int:
+    """Rows that take about 8 MiB in memory; a run-length encoded mask is far smaller on disk, so values count too."""
+    size = 0
+    rows = int(metadata.num_rows)
+    for i in range(metadata.num_row_groups):
+        group = metadata.row_group(i)
+        values = sum(group.column(j).num_values for j in range(group.num_columns))
+        size += max(int(group.total_byte_size), 8 * values)
+    return max(1, min(_BATCH_ROWS, _BATCH_BYTES * rows // max(1, size)))
 
 
 @dataclass(frozen=True)
@@ -125,7 +133,20 @@ def batch_rows(batches: Iterator[Any], file: str) -> Iterator[RawRow]:
             reasons = [""] * len(values)
         for value, reason in zip(values, reasons, strict=True):
             number += 1
-            yield RawRow(Origin(file, number), value, reason=reason)
+            yield RawRow(Origin(file, number), None if reason else without_nulls(value), reason=reason)
+
+
+def without_nulls(row: dict[str, Any]) -> dict[str, Any]:
+    """A row whose nested objects hold no null: Arrow gives every object of a column the keys of all others."""
+    return {key: _pruned(value) for key, value in row.items()}
+
+
+def _pruned(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _pruned(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list) and any(isinstance(item, dict | list) for item in value[:1] + value[-1:]):
+        return [_pruned(item) for item in value]
+    return value
 
 
 def _row_into(values: list[Any], batch: Any, index: int) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from reflash.config.source import SourceConfig
 from reflash.errors import SourceError
+from reflash.sources.columns import without_nulls
 from reflash.sources.locate import choose_split, format_of, part_of
 from reflash.sources.raw import Part, RawRow
 from reflash.types import Origin
@@ -35,12 +36,13 @@ class HubReference:
     split: str | None = None
     revision: str | None = None
     file: str | None = None  # path inside the repository
+    name: str = ""  # as the user wrote it
 
 
 def hub_reference(name: str) -> HubReference | None:
     """What a path means on the Hub; None where it is a local path. Raises SourceError on a malformed `hf:` name."""
     if (bare := _BARE.match(name)) and format_of(name) is None:
-        return HubReference(bare["id"])
+        return HubReference(bare["id"], name=name)
     if not name.startswith(_SCHEMES):
         return None
     full = _FULL.match(name)
@@ -48,7 +50,7 @@ def hub_reference(name: str) -> HubReference | None:
         forms = "owner/name, hf:owner/name:split or hf://datasets/owner/name/file"
         raise SourceError(f"{name}: not a name on the Hub; write {forms}")
     file = (full["file"] or "").strip("/") or None
-    return HubReference(full["id"], full["split"], full["revision"], file)
+    return HubReference(full["id"], full["split"], full["revision"], file, name)
 
 
 def hub_parts(reference: HubReference, config: SourceConfig) -> tuple[list[Part], list[str]]:
@@ -81,7 +83,7 @@ class HubPart:
         """Rows as `datasets` streams them. Raises SourceError."""
         with _answering(self.id):
             for number, value in enumerate(_load(self.id, self.split, self.revision), 1):
-                yield RawRow(Origin(self.file, number), value)
+                yield RawRow(Origin(self.file, number), without_nulls(value))
 
     def content(self) -> Iterator[bytes]:
         """Id, split and commit; for an offline copy, its fingerprint."""
@@ -100,7 +102,7 @@ def _load(name: str, split: str | None, revision: str | None) -> Any:
 
 
 def _splits(wanted: HubReference, pinned: str | None) -> list[str]:
-    with _answering(wanted.id):
+    with _answering(wanted.name):
         return [str(name) for name in _load(wanted.id, None, pinned or wanted.revision)]
 
 
@@ -108,7 +110,7 @@ def _downloaded(wanted: HubReference, file: str, pinned: str | None) -> Part:
     from huggingface_hub import hf_hub_download
 
     name = f"hf://datasets/{wanted.id}/{file}"
-    with _answering(wanted.id):
+    with _answering(wanted.name):
         path = hf_hub_download(wanted.id, file, repo_type="dataset", revision=pinned or wanted.revision)
     return part_of(Path(path), name)
 
@@ -126,11 +128,11 @@ def _ask(wanted: HubReference) -> str | None:
     try:
         got = answer.get(timeout=_SECONDS)
     except Empty as error:
-        raise _unreachable(wanted.id, f"no answer in {_SECONDS:.0f} s") from error
+        raise _unreachable(wanted.name, f"no answer in {_SECONDS:.0f} s") from error
     if isinstance(got, OfflineModeIsEnabled):
         return None
     if isinstance(got, Exception):
-        raise _unreachable(wanted.id, _first_line(got)) from got
+        raise _unreachable(wanted.name, _first_line(got)) from got
     return got
 
 

@@ -36,16 +36,19 @@ def format_of(name: str) -> str | None:
 
 
 def locate(path: Path, split: str | None) -> tuple[list[Part], list[str]]:
-    """Parts of a local source, and notes on what was chosen. Raises SourceError."""
+    """Parts of a local source (a folder, a file or a pattern), and notes on what was chosen. Raises SourceError."""
     if path.is_dir():
         return _folder(path, split)
     if path.is_file():
         if split is not None:
             raise SourceError(f"{path}: one file has no splits; leave `source.split` out, or name the folder")
         return [part_of(path)], []
-    if any(mark in str(path) for mark in "*?["):
-        return _glob(path), []
-    raise SourceError(f"{path}: no such file or folder")
+    return _glob(path), []
+
+
+def is_pattern(path: Path) -> bool:
+    """Whether a path is a pattern for several files."""
+    return any(mark in str(path) for mark in "*?[")
 
 
 def part_of(path: Path, name: str | None = None) -> Part:
@@ -88,8 +91,8 @@ def _folder(path: Path, split: str | None) -> tuple[list[Part], list[str]]:
 
 
 def _dataset_dict(path: Path, split: str | None) -> tuple[list[Part], list[str]]:
-    splits = _json(path / "dataset_dict.json").get("splits") or []
-    names = [str(name) for name in splits]
+    splits = _json(path / "dataset_dict.json").get("splits")
+    names = [str(name) for name in splits] if isinstance(splits, list) else []
     chosen, notes = choose_split(names, split, str(path))
     folder = path / chosen
     if not (folder / "state.json").is_file():
@@ -143,7 +146,7 @@ def _loose_files(path: Path, split: str | None) -> tuple[list[Part], list[str]]:
     if not data:
         names = ", ".join(found.name for found in seen[:5]) or "nothing"
         raise SourceError(f"{path}: holds no data file (seen: {names}); Reflash reads {KNOWN}")
-    notes = []
+    notes: list[str] = []
     named = {found: _split_of(found.relative_to(path)) for found in data}
     splits = sorted({name for name in named.values() if name})
     if split is not None or (len(splits) > 1 and all(named.values())):

@@ -6,7 +6,7 @@ from reflash.config.paths import local_path
 from reflash.config.source import SourceConfig
 from reflash.errors import ConfigError, SourceError
 from reflash.sources.hub import hub_parts, hub_reference
-from reflash.sources.locate import locate
+from reflash.sources.locate import is_pattern, locate
 from reflash.sources.rows import rows
 from reflash.sources.source import Source
 
@@ -26,5 +26,7 @@ def open_source(config: SourceConfig) -> Source:
         path = local_path(config.path)
     except ConfigError as error:
         raise SourceError(str(error)) from error
+    if not path.exists() and not is_pattern(path):
+        raise SourceError(f"{config.path}: no such file or folder")
     found, notes = locate(path, config.split)
     return Source(config.path, tuple(found), tuple(notes), config.limit)

@@ -9,6 +9,7 @@ from typing import Any
 
 from reflash.errors import SourceError
 from reflash.sources.content import no_media
+from reflash.sources.hermes import unfold
 from reflash.sources.ids import Census, Claim, Identities, content_id, content_key, given_id, prompt_key
 from reflash.sources.messages import read_messages
 from reflash.sources.order import arrange
@@ -96,6 +97,7 @@ def _messages(shape: Shape, repairs: list[str]) -> tuple[Message, ...]:
         found.insert(0, Message("system", shape.system))
     if shape.media is not None:
         _no_media(found, shape.media)
+    found = unfold(found, repairs)
     return arrange(found, prefix=shape.prefix, repairs=repairs)
 
 

@@ -11,7 +11,8 @@ from reflash.sources.content import MEDIA
 from reflash.sources.raw import Unfit
 
 CONVERSATION = ("messages", "conversations", "conversation", "dialog", "dialogue", "chat", "turns", "items")
-TOKENIZED = ("input_ids", "loss_mask", "token_ids", "tokens", "labels", "assistant_masks", "attention_mask")
+TOKENIZED = ("input_ids", "loss_mask")
+_TOKENIZED_ELSEWHERE = ("token_ids", "assistant_masks", "assistant_mask", "completion_mask")
 _ASKS = ("prompt", "instruction", "question", "problem", "query")
 _ASKS_OF_PAIRS = ("user", "input")  # too plain a name where no answer stands beside it
 _ANSWERS = ("response", "output", "answer", "solution", "completion", "chosen", "assistant")
@@ -54,6 +55,17 @@ def shape_of(row: Any, repairs: list[str]) -> Shape:
         extra={key: item for key, item in row.items() if key not in used and item is not None},
         media=row if any(key in row for key in MEDIA) else None,
     )
+
+
+def is_tokenized(row: dict[str, Any]) -> bool:
+    """Whether a row holds token ids: under their usual names, or lists of integers and no conversation."""
+    if all(key in row for key in TOKENIZED):
+        return True
+    if any(row.get(key) is not None for key in (*CONVERSATION, *_ASKS)):
+        return False
+    if any(key in row for key in (*TOKENIZED, *_TOKENIZED_ELSEWHERE)):
+        return True
+    return any(isinstance(item, list) and len(item) > 1 and type(item[0]) is int for item in row.values())
 
 
 def _first(row: dict[str, Any], keys: tuple[str, ...], used: set[str]) -> Any:
@@ -169,7 +181,7 @@ def _answered(value: Any) -> list[Any]:
 
 def _why_none(row: dict[str, Any]) -> str:
     seen = ", ".join(sorted(str(key)[:40] for key in row)[:12]) or "none"
-    if any(key in row for key in TOKENIZED):
+    if is_tokenized(row):
         return f"already tokenized (columns: {seen}); `reflash inspect` audits such a set"
     for key in CONVERSATION:
         if key in row:

@@ -28,12 +28,11 @@ def definitions(value: Any, repairs: list[str]) -> str:
 
 
 def _definition(tool: Any, repairs: list[str]) -> dict[str, Any]:
-    """One definition in OpenAI's form; keys that Arrow filled with null are dropped."""
+    """One definition in OpenAI's form."""
     if isinstance(tool, str):
         tool = _parsed(tool, "a tool definition")
     if not isinstance(tool, dict):
         raise Unfit(f"a tool definition is a {type(tool).__name__}, not an object")
-    tool = without_nulls(tool)
     if isinstance(tool.get("function"), dict):
         if "type" not in tool:
             repairs.append("tools: type function added")
@@ -43,15 +42,6 @@ def _definition(tool: Any, repairs: list[str]) -> dict[str, Any]:
         inner = {key: item for key, item in tool.items() if key != "type"}
         return {"type": "function", "function": inner}
     raise Unfit("a tool definition names no function")
-
-
-def without_nulls(value: Any) -> Any:
-    """A JSON value without the keys that hold null: Arrow adds them to every object of a column."""
-    if isinstance(value, dict):
-        return {key: without_nulls(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return [without_nulls(item) for item in value]
-    return value
 
 
 def calls_of(message: dict[str, Any], repairs: list[str]) -> list[ToolCall]:
@@ -95,17 +85,18 @@ def _arguments(value: Any, name: str, repairs: list[str]) -> str:
         repairs.append(f"empty arguments of {name} written as {{}}")
         return "{}"
     if isinstance(value, dict):
-        return compact(without_nulls(value))
+        return compact(value)
     if not isinstance(value, str):
         raise Unfit(f"arguments of {name} are a {type(value).__name__}, not an object")
-    parsed = _parsed(value, f"arguments of {name}")
+    text: str = value
+    parsed = _parsed(text, f"arguments of {name}")
     if isinstance(parsed, str):
         parsed = _parsed(parsed, f"arguments of {name}")
         repairs.append(f"arguments of {name} were JSON text twice over")
-        value = compact(parsed)
+        text = compact(parsed)
     if not isinstance(parsed, dict):
         raise Unfit(f"arguments of {name} are a {type(parsed).__name__}, not an object")
-    return value
+    return text
 
 
 def _parsed(text: str, what: str) -> Any:

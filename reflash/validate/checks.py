@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal
 
@@ -202,7 +203,12 @@ def placeholder(row: Row) -> bool:
     content = row.turn.content
     if not content.strip() or row.turn.tool_calls:
         return False
-    return _bare(content) in {_bare(word) for word in row.config.placeholders}
+    return _bare(content) in _bare_words(row.config.placeholders)
+
+
+@lru_cache(maxsize=8)
+def _bare_words(placeholders: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(map(_bare, placeholders))
 
 
 def _bare(text: str) -> str:

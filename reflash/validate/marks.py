@@ -58,7 +58,11 @@ def learn_marks(renderer: Renderer) -> Marks:
     calls = frozenset(i for i, text in texts.items() if _CALL_NAME.search(text))
     answers = _marks_in(control, _sample_answers(renderer))
     prompts = _marks_in(control, _sample_prompts(renderer))
-    none, one, two = (_calls_counted(renderer, control - stops - thinking, calls=n) for n in (0, 1, 2))
+    none, one, two, wordy = (
+        _calls_counted(renderer, control - stops - thinking, calls=n, arguments=k)
+        for n, k in ((0, 1), (1, 1), (2, 1), (1, 3))
+    )
+    first = {i: n for i, n in (one - none).items() if wordy[i] == one[i]}  # without the marks of arguments
     return Marks(
         control=control,
         stops=stops,
@@ -67,14 +71,15 @@ def learn_marks(renderer: Renderer) -> Marks:
         spelled=_pattern(texts[i] for i in answers | prompts | thinking | calls | stops),
         any_mark=_pattern(texts.values()),
         thinks=_thinks(renderer),
-        first_call=dict(one - none),
+        first_call=first,
         more_calls=dict(two - one),
-        closers=frozenset(i for i in one - none if _CLOSING_NAME.search(texts[i])),
+        closers=frozenset(i for i in first if _CLOSING_NAME.search(texts[i])),
     )
 
 
-def _calling(calls: int) -> Message:
-    made = tuple(ToolCall(f"call_{i}", "look", '{"at": "here"}') for i in range(calls))
+def _calling(calls: int, arguments: int = 1) -> Message:
+    given = ", ".join(f'"at{i or ""}": "here"' for i in range(arguments))
+    made = tuple(ToolCall(f"call_{i}", "look", f"{{{given}}}") for i in range(calls))
     return Message("assistant", "" if calls else "Hi.", reasoning="Look.", tool_calls=made)
 
 
@@ -96,9 +101,9 @@ def _sample_prompts(renderer: Renderer) -> Iterator[Sequence[int]]:
             yield _try(partial(renderer.prompt, messages, tools, thinking=thinking))
 
 
-def _calls_counted(renderer: Renderer, marks: frozenset[int], *, calls: int) -> Counter[int]:
+def _calls_counted(renderer: Renderer, marks: frozenset[int], *, calls: int, arguments: int) -> Counter[int]:
     """How often each mark stands in a rendered answer that makes so many calls."""
-    ids = _try(partial(renderer.emitted, [_USER, _calling(calls)], _TOOLS, thinking=True))
+    ids = _try(partial(renderer.emitted, [_USER, _calling(calls, arguments)], _TOOLS, thinking=True))
     return Counter(i for i in ids if i in marks)
 
 

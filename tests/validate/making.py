@@ -14,6 +14,7 @@ from tests.fake_renderer import END, THINK, THOUGHT, FakeRenderer
 
 CONTEXT = 4096
 CONFIG = ValidateConfig()
+TOOLS = '[{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{}}}}]'
 PLAIN = FakeRenderer()
 SELF_OPENING = FakeRenderer(thinks="model")
 PROMPT_OPENING = FakeRenderer(thinks="prompt")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from reflash.types import Message
 from reflash.validate.marks import learn_marks
 from tests.fake_renderer import CALL, CALLED, END, FILE, STOP, THINK, THOUGHT, USER, FakeRenderer
 
@@ -21,6 +22,17 @@ def test_tool_marks_are_counted_per_call() -> None:
     marks = learn_marks(FakeRenderer())
     assert marks.calls_marked(0) == {CALL: 0, CALLED: 0}
     assert marks.calls_marked(3) == {CALL: 3, CALLED: 3}
+
+
+def test_marks_of_arguments_are_legal_and_not_counted() -> None:
+    class MarkedArguments(FakeRenderer):
+        def _body(self, message: Message) -> list[int]:
+            ids = FakeRenderer._body(self, message)
+            return [FILE] * sum(call.arguments.count(":") for call in message.tool_calls) + ids
+
+    marks = learn_marks(MarkedArguments())
+    assert FILE in marks.legal
+    assert marks.calls_marked(2) == {CALL: 2, CALLED: 2}
 
 
 def test_only_a_template_that_turns_thinking_on_and_off_thinks() -> None:

@@ -1,0 +1,81 @@
+"""A set of conversations is looked at row by row, as a run would read it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from reflash.errors import RenderError
+from reflash.inspect.report import ConversationReport, RowVerdict
+from reflash.render.base import Renderer
+from reflash.sources.ids import Census
+from reflash.sources.rows import rows
+from reflash.sources.source import Source
+from reflash.types import Conversation, SourceRow
+
+
+def review(
+    source: Source, renderer: Renderer | None, context: int | None, thinking: bool, most: int | None
+) -> ConversationReport:
+    """Every row's verdict; `most` caps how many are kept in the report, not how many are counted.
+
+    With a renderer, prompts that the model cannot take are rejected. Raises SourceError.
+    """
+    census = Census()
+    counts: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    verdicts: list[RowVerdict] = []
+    turns = 0
+    alone = len(source.parts) == 1
+    for position, row in enumerate(rows(source, census=census), 1):
+        verdict = _verdict(row, renderer, context, thinking)
+        if not alone:
+            verdict = replace(verdict, row=position, file=f"{row.origin.file}:{row.origin.row}")
+        counts[verdict.verdict] += 1
+        turns += verdict.turns
+        for reason in verdict.reason.split("; ") if verdict.reason else ():
+            reasons[reason.partition(":")[0] if reason.startswith("duplicate id") else reason] += 1
+        if most is None or len(verdicts) < most:
+            verdicts.append(verdict)
+    return ConversationReport(
+        source=source.name,
+        rows=counts.total(),
+        accepted=counts["accepted"],
+        repaired=counts["repaired"],
+        rejected=counts["rejected"],
+        turns=turns,
+        duplicate_ids=census.duplicate_ids,
+        duplicate_prompts=census.duplicate_prompts,
+        verdicts=tuple(verdicts),
+        reasons=dict(reasons.most_common(100)),
+        notes=source.notes,
+    )
+
+
+def _verdict(row: SourceRow, renderer: Renderer | None, context: int | None, thinking: bool) -> RowVerdict:
+    if row.conversation is None:
+        return RowVerdict(row.origin.row, row.id, row.verdict, row.reason, 0)
+    found = RowVerdict(row.origin.row, row.conversation.id, row.verdict, row.reason, len(row.conversation.turns()))
+    if renderer is None:
+        return found
+    return _rendered(found, row.conversation, renderer, context, thinking)
+
+
+def _rendered(
+    found: RowVerdict, conversation: Conversation, renderer: Renderer, context: int | None, thinking: bool
+) -> RowVerdict:
+    """The verdict once the prompts are rendered, those after the first with the old answers for a measure."""
+    for number, position in enumerate(conversation.turns()):
+        try:
+            prompt = renderer.prompt(conversation.messages[:position], conversation.tools, thinking=thinking)
+        except RenderError as error:
+            return replace(found, verdict="rejected", reason=str(error), turns=0)
+        if context is None or len(prompt) < context:
+            continue
+        size = f"{len(prompt)} of {context} tokens"
+        if number == 0:
+            return replace(found, verdict="rejected", reason=f"prompt longer than context: {size}", turns=0)
+        cut = f"prompt of turn {number + 1} longer than context: {size}; turns from there on are cut"
+        reason = f"{found.reason}; {cut}" if found.reason else cut
+        return replace(found, verdict="repaired", reason=reason, turns=number)
+    return found

@@ -1,0 +1,218 @@
+"""A tokenized set is audited batch by batch; of each row only some numbers are kept."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from reflash.errors import SourceError
+from reflash.inspect.families import Family, family_of
+from reflash.inspect.judge import Aligned, Spans, align, measure, open_ends, out_of_range
+from reflash.inspect.lists import Lists, flat_lists, python_lists
+from reflash.inspect.report import RowReason, TokenizedReport
+from reflash.sources.raw import ColumnPart, RawRow
+from reflash.sources.shapes import TOKENIZED, is_tokenized
+from reflash.sources.source import Source
+
+IDS, MASK = TOKENIZED
+_ROWS = 512  # of JSON, judged together
+_MIXED = "a conversation among tokenized rows: put it in a file of its own"
+_COMMON = 0.5  # share of all spans that end with a token, for it to be the end of a turn
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some rows in a row."""
+
+    numbers: list[int] | None  # 1-based lines; None where rows have only their position
+    size: int
+    ids: Lists
+    mask: Lists
+    columns: frozenset[str]
+
+
+def audit(source: Source, threshold: int, vocabulary: int | None) -> TokenizedReport:
+    """Judge every row. Raises SourceError where a file cannot be read or there is no row."""
+    ledger = _Audit(threshold, vocabulary)
+    for batch in _batches(source):
+        ledger.take(batch)
+    if not len(ledger.sums):
+        raise SourceError(f"{source.name}: no rows ({len(source.files)} files read); nothing to audit")
+    return ledger.report(source)
+
+
+def _batches(source: Source) -> Iterator[Batch]:
+    alone = len(source.parts) == 1
+    count = 0
+    for part in source.parts:
+        found = _of_columns(part) if isinstance(part, ColumnPart) else _of_rows(part.records())
+        for batch in found:
+            positions = list(range(count + 1, count + batch.size + 1))
+            count += batch.size
+            yield batch if alone and batch.numbers else replace(batch, numbers=positions)
+
+
+def _of_columns(part: ColumnPart) -> Iterator[Batch]:
+    """Batches of a file that is stored by columns; their rows are numbered by the caller."""
+    there = tuple(name for name in TOKENIZED if name in part.columns)
+    columns = frozenset(part.columns)
+    missing = _missing(columns) if there or is_tokenized(dict.fromkeys(part.columns)) else _MIXED
+    for batch in part.batches(there or part.columns[:1]):
+        rows = batch.num_rows
+        if len(there) == len(TOKENIZED):
+            ids, mask = (flat_lists(batch.column(batch.schema.get_field_index(name)), name) for name in TOKENIZED)
+        else:
+            ids = mask = Lists.unusable(rows, missing)
+        yield Batch(None, rows, ids, mask, columns)
+
+
+def _missing(columns: frozenset[str]) -> str:
+    absent = " and ".join(name for name in TOKENIZED if name not in columns)
+    seen = ", ".join(sorted(columns)[:12])
+    hint = "; labels of -100 mark what is not supervised: loss_mask = labels != -100" if "labels" in columns else ""
+    return f"column {absent} is missing (columns: {seen}){hint}"
+
+
+def _of_rows(records: Iterator[RawRow]) -> Iterator[Batch]:
+    while raw := list(islice(records, _ROWS)):
+        values = [row.value if isinstance(row.value, dict) else {} for row in raw]
+        faults = {i: fault for i, row in enumerate(raw) if (fault := _row_fault(row))}
+        ids = python_lists([None if i in faults else value[IDS] for i, value in enumerate(values)], IDS)
+        mask = python_lists([None if i in faults else value[MASK] for i, value in enumerate(values)], MASK)
+        ids.faults.update(faults)
+        columns = frozenset(key for i, value in enumerate(values) if i not in faults for key in value)
+        yield Batch([row.origin.row for row in raw], len(raw), ids, mask, columns)
+
+
+def _row_fault(row: RawRow) -> str:
+    """Why a JSON row is not a tokenized one; "" where it is."""
+    if row.reason:
+        return row.reason
+    if not isinstance(row.value, dict):
+        return f"row is a {type(row.value).__name__}, not an object"
+    if IDS in row.value and MASK in row.value:
+        return ""
+    return _missing(frozenset(row.value)) if is_tokenized(row.value) else _MIXED
+
+
+class _Audit:
+    """What is known of the rows so far."""
+
+    def __init__(self, threshold: int, vocabulary: int | None) -> None:
+        self.threshold, self.vocabulary = threshold, vocabulary
+        self.family: Family | None = None
+        self.asked = False  # the family was looked for
+        self.numbers, self.sums, self.spans, self.shortest = array("q"), array("q"), array("q"), array("q")
+        self.reasons: dict[int, str] = {}  # position: why rejected or suspicious
+        self.rejected: set[int] = set()
+        self.repaired: set[int] = set()
+        self.repairs: Counter[str] = Counter()
+        self.columns: set[str] = set()
+        self.open: list[tuple[Any, Any, Any]] = []  # position, last, before of spans, where the end mark is not known
+
+    def take(self, batch: Batch) -> None:
+        """Judge one batch."""
+        base = len(self.numbers)
+        self.columns |= batch.columns
+        self.numbers.extend(batch.numbers or ())
+        rows, faults = align(batch.ids, batch.mask)
+        if not self.asked and len(rows.rows):
+            self.asked = True
+            self.family = family_of(rows.ids, rows.ends)
+            if self.vocabulary is None and self.family is not None:
+                self.vocabulary = self.family.vocabulary
+        beyond = out_of_range(rows, self.vocabulary)
+        faults |= {int(rows.rows[at]): reason for at, reason in beyond.items()}
+        self._keep(base, rows, faults, batch.size)
+        self._repairs(base, batch, faults)
+
+    def _keep(self, base: int, rows: Aligned, faults: dict[int, str], count: int) -> None:
+        measures, spans = measure(rows, self.family)
+        for kept, found in (
+            (self.sums, measures.sums),
+            (self.spans, measures.spans),
+            (self.shortest, measures.shortest),
+        ):
+            whole = np.full(count, -1, np.int64)
+            whole[rows.rows] = found
+            whole[list(faults)] = -1
+            kept.frombytes(whole.tobytes())
+        suspicions = dict(measures.suspicions)
+        if self.family is not None:
+            for at, reason in open_ends(spans, self.family.ends).items():
+                suspicions.setdefault(at, reason)
+        else:
+            self._later(base, rows, spans)
+        for at, reason in suspicions.items():
+            self.reasons[base + int(rows.rows[at])] = reason
+        for row, reason in faults.items():
+            self.reasons[base + row] = reason
+            self.rejected.add(base + row)
+
+    def _later(self, base: int, rows: Aligned, spans: Spans) -> None:
+        where = (base + rows.rows[spans.row]).astype(np.int64)
+        self.open.append((where, spans.last.astype(np.int32), spans.before.astype(np.int32)))
+
+    def _repairs(self, base: int, batch: Batch, faults: dict[int, str]) -> None:
+        for lists in (batch.ids, batch.mask):
+            for row, text in lists.repairs.items():
+                if row not in faults:
+                    self.repaired.add(base + row)
+                    self.repairs[text] += 1
+
+    def _judge_ends(self) -> None:
+        """Without a known end mark, the token that ends most spans is taken for it, if there is one."""
+        if not self.open:
+            return
+        row, last, before = (np.concatenate(column) for column in zip(*self.open, strict=True))
+        tokens, counts = np.unique(last, return_counts=True)
+        if not len(tokens) or len(last) < 4 or counts.max() < _COMMON * len(last):
+            return
+        mark = int(tokens[counts.argmax()])
+        for position, reason in open_ends(Spans(row, row, last, np.full_like(before, -1)), (mark,)).items():
+            self.reasons.setdefault(position, reason)
+
+    def report(self, source: Source) -> TokenizedReport:
+        """The whole."""
+        self._judge_ends()
+        suspicious = sorted(position for position in self.reasons if position not in self.rejected)
+        sums = np.frombuffer(self.sums, np.int64)
+        short = np.frombuffer(self.shortest, np.int64)
+        flagged = (sums >= 0) & (sums <= self.threshold)
+        hidden = (sums > self.threshold) & (short <= self.threshold)
+        both = len(self.repaired)
+        return TokenizedReport(
+            source=source.name,
+            rows=len(self.numbers),
+            accepted=len(self.numbers) - len(self.rejected) - both,
+            repaired=both,
+            rejected=len(self.rejected),
+            threshold=self.threshold,
+            vocabulary=self.vocabulary,
+            family=self.family.name if self.family else None,
+            sums=_nullable(self.sums),
+            spans=_nullable(self.spans),
+            shortest_spans=_nullable(self.shortest),
+            flagged_rows=self._named(np.flatnonzero(flagged).tolist()),
+            suspicious_rows=self._named(suspicious),
+            short_span_rows=self._named(np.flatnonzero(hidden).tolist()),
+            repaired_rows=self._named(sorted(self.repaired)),
+            rejected_rows=self._named(sorted(self.rejected)),
+            reasons=tuple(RowReason(self.numbers[at], self.reasons[at]) for at in sorted(self.reasons)),
+            repairs=dict(self.repairs.most_common()),
+            columns=tuple(sorted(self.columns - set(TOKENIZED))),
+            notes=source.notes,
+        )
+
+    def _named(self, positions: list[int]) -> tuple[int, ...]:
+        return tuple(self.numbers[at] for at in positions)
+
+
+def _nullable(values: Any) -> tuple[int | None, ...]:
+    return tuple(None if value < 0 else value for value in values)

@@ -1,0 +1,193 @@
+"""Charts as PNG `data:` URIs, for markdown on a light or a dark page. Pure: the same figures, the same bytes."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Mid tones on a transparent ground: at least 3.9 to 1 against white, and against the near-black of dark pages.
+INK = "#7c828c"
+FAINT = "#7c828c40"
+BAR = "#4a86e8"
+FILL = "#4a86e833"
+MARK = "#d9782d"
+
+WIDTH = 7.2  # inches
+DPI = 144
+POINTS = 360  # of a curve; more are averaged, so that a run of days costs no more bytes than one of minutes
+BINS = 36
+BAR_HEIGHT = 0.27  # inches
+MAX_BARS = 32
+
+_LENGTHS = "Answers by length"
+
+
+def throughput_chart(seconds: Sequence[float], tokens: Sequence[float]) -> str:
+    """Output tokens a second (`tokens`) at so many seconds after the start, with their mean."""
+    if len(seconds) != len(tokens):
+        raise ValueError(f"{len(seconds)} times for {len(tokens)} rates")
+    times, rates = _averaged(seconds), _averaged(tokens)
+    unit, size = _time_unit(max(seconds, default=0.0))
+
+    def draw(axes: Axes) -> None:
+        x = [t / size for t in times]
+        axes.fill_between(x, rates, color=FILL, linewidth=0)
+        axes.plot(x, rates, color=BAR, linewidth=1.4, marker="o" if len(x) == 1 else "", clip_on=False)
+        mean = sum(tokens) / len(tokens)
+        axes.axhline(mean, color=MARK, linewidth=1, linestyle=(0, (4, 3)))
+        axes.set_ylim(0, max(rates) * 1.18 or 1)
+        axes.set_xlim(min(x), max(x) if max(x) > min(x) else min(x) + 1)
+        _head(axes, "Output tokens per second", f"mean {mean:,.0f}")
+        axes.set_xlabel(f"{unit} since the start", color=INK, fontsize=8)
+
+    return _chart(draw if len(tokens) else _nothing("Output tokens per second"), height=2.5)
+
+
+def lengths_chart(lengths: Sequence[int]) -> str:
+    """Answers by their length in tokens, on a logarithmic axis, with the median and the 99th percentile."""
+    if not lengths:
+        return _chart(_nothing(_LENGTHS), height=2.5)
+    import numpy as np
+
+    known = np.maximum(1, np.asarray(lengths))
+    low, high = known.min() * 0.98, known.max() * 1.02
+    if high < low * 4:  # answers of one length get a bar in the middle
+        low, high = low / 2, high * 2
+    counts, edges = np.histogram(known, bins=np.geomspace(low, high, BINS + 1))
+    median, tail = np.percentile(known, [50, 99])
+    said = f"median {median:,.0f}, 99th percentile {tail:,.0f}"
+    return _histogram(edges.tolist(), counts.tolist(), (float(median), float(tail)), said)
+
+
+def binned_lengths_chart(counts: Mapping[float, int]) -> str:
+    """The same from counts by a bin's largest length in tokens; bins are of one width on a logarithmic axis."""
+    ends = sorted(end for end, count in counts.items() if count > 0)
+    if not ends:
+        return _chart(_nothing(_LENGTHS), height=2.5)
+    width = min((high / low for low, high in pairwise(sorted(counts))), default=2.0)
+    edges, found = [ends[0] / width], []
+    for end in ends:
+        if end / edges[-1] > width * 1.01:  # empty bins between
+            edges.append(end / width)
+            found.append(0)
+        edges.append(end)
+        found.append(counts[end])
+    median, tail = _quantile(ends, counts, 0.5), _quantile(ends, counts, 0.99)
+    return _histogram(edges, found, (median, tail), f"median ≤ {median:,.0f}, 99th percentile ≤ {tail:,.0f}")
+
+
+def bars_chart(counts: Mapping[str, int]) -> str:
+    """One bar a name, in the mapping's order from the top; beyond 32 names the rest is one bar."""
+    items = list(counts.items())
+    if len(items) > MAX_BARS:
+        rest = items[MAX_BARS - 1 :]
+        items = [*items[: MAX_BARS - 1], (f"{len(rest)} more", sum(count for _, count in rest))]
+
+    def draw(axes: Axes) -> None:
+        places = range(len(items))
+        values = [count for _, count in items]
+        axes.barh(places, values, color=BAR, height=0.68)
+        axes.set_yticks(places, [name for name, _ in items], parse_math=False)
+        axes.set_ylim(len(items) - 0.4, -0.6)
+        top = max(values) or 1
+        axes.set_xlim(0, top * 1.12)
+        for place, value in zip(places, values, strict=True):
+            axes.text(value + top * 0.008, place, f"{value:,}", color=INK, fontsize=8, va="center")
+        axes.xaxis.set_visible(False)
+        axes.yaxis.grid(visible=False)
+        axes.spines["bottom"].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+
+    return _chart(draw if items else _nothing(""), height=0.25 + BAR_HEIGHT * max(3, len(items)))
+
+
+def _histogram(edges: Sequence[float], counts: Sequence[int], lines: Sequence[float], said: str) -> str:
+    """Bars between ascending edges, in tokens, with dashed lines and what they mean."""
+
+    def draw(axes: Axes) -> None:
+        widths = [(high - low) * 0.92 for low, high in pairwise(edges)]
+        axes.bar(edges[:-1], counts, widths, align="edge", color=BAR)
+        axes.set_xscale("log")
+        for value in lines:
+            axes.axvline(value, color=MARK, linewidth=1, linestyle=(0, (4, 3)))
+        _head(axes, _LENGTHS, said)
+        axes.set_xlabel("tokens", color=INK, fontsize=8)
+        axes.xaxis.set_major_formatter(_thousands)
+        axes.xaxis.set_minor_formatter(lambda _value, _place: "")
+
+    return _chart(draw, height=2.5)
+
+
+def _quantile(ends: Sequence[float], counts: Mapping[float, int], share: float) -> float:
+    """The end of the bin in which that share of all is reached."""
+    wanted = share * sum(counts[end] for end in ends)
+    seen = 0
+    for end in ends:
+        seen += counts[end]
+        if seen >= wanted:
+            return end
+    return ends[-1]
+
+
+def _chart(draw: Callable[[Axes], None], height: float) -> str:
+    """Draw on a bare figure; `height` in inches."""
+    # Imported here, since it takes half a second; Figure and not pyplot, which keeps state and may look for a display.
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    figure = Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
+    figure.patch.set_alpha(0)
+    axes = figure.add_subplot()
+    axes.patch.set_alpha(0)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.spines["bottom"].set_color(INK)
+    axes.set_axisbelow(True)
+    axes.yaxis.grid(visible=True, color=FAINT, linewidth=0.8)
+    axes.yaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.yaxis.set_major_formatter(_thousands)
+    axes.tick_params(which="both", colors=INK, labelsize=8)
+    axes.tick_params(axis="y", length=0)
+    draw(axes)
+    out = io.BytesIO()
+    FigureCanvasAgg(figure).print_png(out, metadata={"Software": None}, pil_kwargs={"optimize": True})
+    return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
+
+
+def _head(axes: Axes, left: str, right: str) -> None:
+    axes.set_title(left, loc="left", color=INK, fontsize=9, fontweight="bold")
+    axes.set_title(right, loc="right", color=MARK, fontsize=8)
+
+
+def _nothing(title: str) -> Callable[[Axes], None]:
+    def draw(axes: Axes) -> None:
+        _head(axes, title, "")
+        axes.set_axis_off()
+        axes.text(0.5, 0.5, "nothing yet", color=INK, fontsize=10, ha="center", va="center")
+
+    return draw
+
+
+def _thousands(value: float, _place: Any) -> str:
+    return f"{value:,.0f}" if value == round(value) else f"{value:g}"
+
+
+def _time_unit(last: float) -> tuple[str, float]:
+    """The unit in which the last time, in seconds, reads well, and its seconds."""
+    if last < 180:
+        return "seconds", 1.0
+    return ("minutes", 60.0) if last < 3 * 3600 else ("hours", 3600.0)
+
+
+def _averaged(values: Sequence[float]) -> list[float]:
+    """At most `POINTS` values, each the mean of neighbours."""
+    step = -(-len(values) // POINTS) or 1
+    groups = [values[i : i + step] for i in range(0, len(values), step)]
+    return [sum(group) / len(group) for group in groups]

@@ -1,0 +1,172 @@
+"""What is learnt of a server before it is asked anything."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import orjson
+import pytest
+import pytest_asyncio
+from server import EngineServer, prompt, serve
+
+from reflash.config.engine import EndpointConfig, Patience
+from reflash.engines.endpoint import base_url, open_endpoints
+from reflash.engines.http import HttpEngine
+from reflash.errors import ConfigError, EngineBusy, EngineLost, EngineMisconfigured
+
+MODELS = orjson.dumps({"data": [{"id": "first", "max_model_len": 4096}, {"id": "second"}]})
+VLLM = {"/v1/models": MODELS, "/version": b'{"version": "0.26.0"}', "/metrics": b"vllm:num_requests_running 0\n"}
+SGLANG = {
+    "/v1/models": MODELS,
+    "/get_server_info": orjson.dumps({"version": "0.5.17", "max_total_num_tokens": 9, "api_key": "in-clear"}),
+}
+LLAMACPP = {
+    "/v1/models": orjson.dumps({"data": [{"id": "m.gguf", "meta": {"n_ctx": 1024}}]}),
+    "/props": orjson.dumps({"default_generation_settings": {"n_ctx": 1024}, "build_info": "b11549"}),
+}
+QUICK = Patience(connect_s=0.5)
+
+
+@pytest_asyncio.fixture
+async def server() -> AsyncIterator[EngineServer]:
+    async with serve() as server:
+        yield server
+
+
+async def open_one(server: EngineServer, **config: object) -> HttpEngine:
+    [engine] = await open_endpoints(EndpointConfig(urls=(server.url,), patience=QUICK, **config))
+    assert isinstance(engine, HttpEngine)
+    await engine.aclose()
+    return engine
+
+
+@pytest.mark.parametrize(
+    ("pages", "dialect", "version", "model", "context"),
+    [
+        (VLLM, "vllm", "vllm 0.26.0", "first", 4096),
+        (SGLANG, "sglang", "sglang 0.5.17", "first", 4096),
+        (LLAMACPP, "llamacpp", "llamacpp b11549", "m.gguf", 1024),
+        ({"/v1/models": MODELS, "/metrics": VLLM["/metrics"]}, "vllm", "vllm", "first", 4096),
+        ({"/v1/models": MODELS}, "chat", "", "first", 4096),
+        ({"/v1/models": b'{"data": []}'}, "chat", "", "", None),
+    ],
+)
+async def test_a_server_is_known_by_its_pages(
+    server: EngineServer, pages: dict[str, bytes], dialect: str, version: str, model: str, context: int | None
+) -> None:
+    server.pages = pages
+    engine = await open_one(server)
+    assert (engine.dialect.name, engine.version, engine.model, engine.context) == (dialect, version, model, context)
+
+
+async def test_what_the_config_says_goes_before_what_the_server_says(server: EngineServer) -> None:
+    server.pages = VLLM
+    engine = await open_one(server, dialect="chat", model="second", width=3)
+    assert (engine.dialect.name, engine.model, engine.width, engine.exact) == ("chat", "second", 3, False)
+
+
+async def test_a_server_that_shows_nothing_known_is_misconfigured(server: EngineServer) -> None:
+    server.pages = {"/version": b"not json", "/v1/models": b"<html>"}
+    with pytest.raises(EngineMisconfigured, match=server.url):
+        await open_one(server)
+
+
+@pytest.mark.parametrize("pages", [{}, {"/v1/models": b"[]"}, {"/props": b"3", "/server_info": b'"x"'}])
+async def test_a_dialect_that_is_named_needs_no_pages(server: EngineServer, pages: dict[str, bytes]) -> None:
+    server.pages = pages
+    assert (await open_one(server, dialect="sglang")).context is None
+
+
+async def test_a_server_that_refuses_the_key_is_misconfigured_at_once(server: EngineServer) -> None:
+    server.refuses = 401
+    with pytest.raises(EngineMisconfigured, match="REFLASH_API_KEY"):
+        await open_one(server, api_key="sk-wrong")
+
+
+async def test_the_key_comes_from_the_environment_where_the_config_has_none(
+    server: EngineServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REFLASH_API_KEY", "sk-of-the-environment")
+    server.pages = VLLM
+    for config, key in [(None, "sk-of-the-environment"), ("sk-of-the-config", "sk-of-the-config")]:
+        [engine] = await open_endpoints(EndpointConfig(urls=(server.url,), api_key=config, patience=QUICK))
+        await engine.generate(prompt(1, 2))
+        assert server.asked[-1].headers["Authorization"] == f"Bearer {key}"
+        assert key not in repr(engine)
+        await engine.aclose()
+
+
+async def test_a_server_that_is_not_there_is_lost_by_name_within_its_patience(unused_tcp_port: int) -> None:
+    url = f"http://127.0.0.1:{unused_tcp_port}"
+    before = time.monotonic()
+    with pytest.raises(EngineLost, match=url):
+        await open_endpoints(EndpointConfig(urls=(url,), patience=QUICK))
+    assert time.monotonic() - before < 2
+
+
+async def test_a_server_that_is_loading_is_waited_for(server: EngineServer) -> None:
+    server.pages, server.refuses = VLLM, 503
+
+    async def load() -> None:
+        await asyncio.sleep(0.3)
+        server.refuses = None
+
+    patience = Patience(connect_s=10)
+    (engine, *_), _ = await asyncio.gather(
+        open_endpoints(EndpointConfig(urls=(server.url,), patience=patience)), load()
+    )
+    assert engine.version == "vllm 0.26.0"
+    await engine.aclose()
+
+
+async def test_a_server_that_accepts_and_says_nothing_is_lost() -> None:
+    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+        await writer.wait_closed()
+
+    async with await asyncio.start_server(say_nothing, "127.0.0.1", 0) as silent:
+        url = "http://{}:{}".format(*silent.sockets[0].getsockname())
+        with pytest.raises(EngineLost, match=url):
+            await open_endpoints(EndpointConfig(urls=(url,), patience=QUICK))
+
+
+async def test_one_dead_url_of_two_is_an_error_and_leaves_nothing_open(
+    server: EngineServer, unused_tcp_port: int
+) -> None:
+    server.pages = VLLM
+    dead = f"http://127.0.0.1:{unused_tcp_port}"
+    with pytest.raises(EngineLost, match=dead):
+        await open_endpoints(EndpointConfig(urls=(server.url, dead), patience=QUICK))
+
+
+async def test_engines_come_in_the_order_of_the_urls() -> None:
+    async with serve() as one, serve() as two:
+        one.pages = two.pages = VLLM
+        engines = await open_endpoints(EndpointConfig(urls=(two.url + "/", one.url + "/v1"), patience=QUICK))
+        assert [engine.name for engine in engines] == [two.url, one.url]
+        for engine in engines:
+            await engine.aclose()
+
+
+@pytest.mark.parametrize("url", ["", "localhost:8000", "ftp://host", "http://", "http://host:port", "127.0.0.1"])
+def test_what_is_no_url_is_a_config_error(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"engine\.urls"):
+        base_url(url)
+
+
+@pytest.mark.parametrize("url", ["http://h:1", "http://h:1/", "http://h:1/v1", "http://h:1/v1/", " http://h:1/v1?x=1 "])
+def test_a_base_url_ends_before_v1(url: str) -> None:
+    assert base_url(url) == "http://h:1"
+
+
+def test_a_base_url_keeps_the_folder_of_a_proxy() -> None:
+    assert base_url("https://h/team/v1") == "https://h/team"
+
+
+async def test_busy_is_not_lost_when_the_server_goes_on_loading(server: EngineServer) -> None:
+    server.refuses = 503
+    with pytest.raises((EngineBusy, EngineLost), match=server.url):
+        await open_one(server)
