@@ -12,25 +12,21 @@ import argparse
 import heapq
 import importlib.util
 import json
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
-END = 2  # SmolLM2's <|im_end|>
+from scripted import HERE, mock_engine, shared_bench
 
 
 def main() -> None:
     """Print one table a question."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bench", type=Path, default=HERE.parent.parent / "shared" / "bench")
+    parser.add_argument("--bench", type=Path, default=shared_bench())
     parser.add_argument("--only", default="main,quick,memory")
     arguments = parser.parse_args()
     if not (arguments.bench / "mock_engine.py").exists():
@@ -67,7 +63,7 @@ class Bench:
             ):
                 if name == "raw protocol" and width != 64:
                     continue
-                with self._engine(flags) as url:
+                with mock_engine(self.folder, flags) as url:
                     result, prompts = run(rows, url, width)
                     stats = json.load(urllib.request.urlopen(f"{url}/stats"))
                 bound = self._bound(prompts, 64, 1400.0)
@@ -86,7 +82,7 @@ class Bench:
             ("raw aiohttp", self._raw_aiohttp),
             ("reflash", self._reflash),
         ):
-            with self._engine(flags) as url:
+            with mock_engine(self.folder, flags) as url:
                 result, _ = run(rows, url, 64)
                 stats = json.load(urllib.request.urlopen(f"{url}/stats"))
             seconds = result.get("seconds") or stats["window_s"]
@@ -102,23 +98,9 @@ class Bench:
             rows = self.scratch / f"big-{count}.jsonl"
             with big.open("rb") as source, rows.open("wb") as target:
                 target.writelines(line for _, line in zip(range(count), source, strict=False))
-            with self._engine(flags) as url:
+            with mock_engine(self.folder, flags) as url:
                 result, _ = self._reflash(rows, url, 64)
             print(f"{count:>8,}{result['peak_mib']:>10,}{result['plan_s']:>8.1f}{count / result['seconds']:>8,.0f}")
-
-    @contextmanager
-    def _engine(self, flags: list[str]) -> Iterator[str]:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        command = [sys.executable, self.folder / "mock_engine.py", "--port", str(port), *flags]
-        engine = subprocess.Popen([*command, "--reasoning", "0", "--last-id", str(END), "--no-text"])
-        try:
-            _until(lambda: urllib.request.urlopen(f"http://127.0.0.1:{port}/health"))
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            engine.kill()
-            engine.wait()
 
     def _raw_aiohttp(self, rows: Path, url: str, width: int) -> tuple[dict[str, Any], list[str]]:
         return self._floor("raw_aiohttp.py", rows, url, width)
@@ -163,19 +145,6 @@ def _children_cpu() -> float:
 
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
-
-
-def _until(probe: Callable[[], Any], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            probe()
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
-        else:
-            return
 
 
 if __name__ == "__main__":

@@ -100,6 +100,7 @@ class ArrowPart:
         with reading(self.file), pa.memory_map(str(self.path)) as source:
             found = _of_file(source) if kind == "file" else iter(pa.ipc.open_stream(source))
             for batch in found:
+                _sound(batch)
                 chosen = batch if columns is None else batch.select(list(columns))
                 count = max(1, min(_BATCH_ROWS, _BATCH_BYTES * batch.num_rows // max(1, batch.nbytes)))
                 for start in range(0, batch.num_rows, count):
@@ -112,6 +113,18 @@ class ArrowPart:
     def content(self) -> Iterator[bytes]:
         """The file's bytes."""
         return raw_chunks(self.path, self.file)
+
+
+def _sound(batch: Any) -> None:
+    """Refuse a batch whose offsets point outside it: reading one would end the process, not raise.
+
+    Text that is not UTF-8 is left to the row that has it.
+    """
+    try:
+        batch.validate(full=True)
+    except pa.ArrowInvalid as error:
+        if "UTF8" not in str(error):
+            raise
 
 
 def _of_file(source: Any) -> Iterator[Any]:

@@ -22,7 +22,7 @@ _PART = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 _BARE = re.compile(rf"^(?P<id>{_PART}/{_PART})$")
 _FULL = re.compile(
     rf"^(?:hf:(?://)?(?:datasets/)?|https?://huggingface\.co/datasets/)"
-    rf"(?P<id>{_PART}/[A-Za-z0-9._-]+)(?:@(?P<revision>[^/:]+))?(?P<file>/[^:]+)?(?::(?P<split>[^:/]+))?/?$"
+    rf"(?P<id>(?!datasets/){_PART}/[A-Za-z0-9._-]+)(?:@(?P<revision>[^/:]+))?(?P<file>/[^:]+)?(?::(?P<split>[^:/]+))?/?$"
 )
 _SCHEMES = ("hf:", "https://huggingface.co/", "http://huggingface.co/")
 _SECONDS = 10.0

@@ -35,7 +35,7 @@ def given_id(value: object) -> str | None:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float) and value - value == 0:
-        return str(int(value)) if value.is_integer() else repr(value)
+        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
     return None
 
 

@@ -40,7 +40,7 @@ def _plain(raw: Any) -> Message | None:
         return None
     role = ROLES.get(name)
     if role == "assistant":
-        return None if "think>" in text else Message("assistant", text)
+        return None if "think>" in text or text.isspace() else Message("assistant", text)
     if role in ("user", "system") and text and not text.isspace():
         return Message(role, text)
     return None

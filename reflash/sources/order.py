@@ -79,11 +79,16 @@ class _Order:
     def _user(self, message: Message) -> None:
         self._nothing_waits()
         self.asked = True
-        if self.kept and self.kept[-1].role == "user":
-            self.repairs.append("two user turns in a row merged")
-            self.kept[-1] = replace(message, content=self.kept[-1].content + _GAP + message.content)
-        else:
+        if self.last != "user":
             self.kept.append(message)
+            return
+        self.repairs.append("two user turns in a row merged")
+        at = max(i for i, kept in enumerate(self.kept) if kept.role == "user")
+        before = self.kept.pop(at)  # a system message between the two then stands before both
+        self.kept.append(replace(message, content=before.content + _GAP + message.content))
+        if self.kept[at].role == "system" and at and self.kept[at - 1].role == "system":
+            second = self.kept.pop(at)
+            self.kept[at - 1] = replace(second, content=self.kept[at - 1].content + _GAP + second.content)
 
     def _tool(self, message: Message) -> None:
         call = self.pending.answer(message.tool_call_id, message.name, self.repairs)

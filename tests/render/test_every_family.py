@@ -54,10 +54,14 @@ ASK = Message("user", "Weather?")
 CALL = ToolCall("functions.weather:0", "weather", '{"city": "Paris"}')
 
 
+def renderer_of(family: str) -> FamilyRenderer:
+    made = loaded(*FAMILIES[family])
+    return FamilyRenderer(made, Encoder(made.tokenizer), family, family, preserve=False)
+
+
 @pytest.fixture(params=sorted(FAMILIES), scope="module")
 def renderer(request: pytest.FixtureRequest) -> FamilyRenderer:
-    made = loaded(*FAMILIES[request.param])
-    return FamilyRenderer(made, Encoder(made.tokenizer), request.param, request.param, preserve=False)
+    return renderer_of(request.param)
 
 
 @pytest.mark.parametrize("tool_calls", [(), (CALL,)])
@@ -83,9 +87,9 @@ def test_control_text_from_a_user_stays_text(renderer: FamilyRenderer) -> None:
     assert [number for number in evil if number in control] == [number for number in plain if number in control]
 
 
-def test_an_output_that_never_ends_its_thought_is_open(renderer: FamilyRenderer) -> None:
-    if renderer.name not in THINKING:
-        pytest.skip("the family does not think")
+@pytest.mark.parametrize("family", sorted(THINKING))
+def test_an_output_that_never_ends_its_thought_is_open(family: str) -> None:
+    renderer = renderer_of(family)
     marks = {renderer.decode([number]): number for number in renderer.control_ids}
     prompt = renderer.prompt([ASK], "", thinking=True)
     opening = [] if renderer.decode(prompt).rstrip().endswith("<think>") else [marks["<think>"]]
