@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import Any
+from typing import Any, cast
 
 from prefect import flow, runtime
 from prefect.futures import PrefectFuture
-from prefect.task_runners import ThreadPoolTaskRunner
+from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from flows.watch import follow
 from reflash.config.run import RunConfig
@@ -37,7 +37,7 @@ def run_name() -> str:
 @flow(
     name="regenerate",
     flow_run_name=run_name,
-    task_runner=ThreadPoolTaskRunner[Any](max_workers=STAGES * SHARDS_AT_ONCE),
+    task_runner=cast("TaskRunner[PrefectFuture[Any]]", ThreadPoolTaskRunner(max_workers=STAGES * SHARDS_AT_ONCE)),
     result_serializer="json",
 )
 def regenerate(config: RunConfig) -> Report:

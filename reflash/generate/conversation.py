@@ -70,7 +70,8 @@ class Answering:
             turns.append(turn)
             if number + 1 == len(positions):
                 break
-            why = await self._continue(history, messages[position : positions[number + 1]], turn)
+            recorded = messages[position : positions[number + 1]]
+            why = await self._continue(history, recorded, turn, planned.conversation.tools)
             if why:
                 return turns + self._skipped(planned, positions, number + 1, why)
         return turns
@@ -135,9 +136,9 @@ class Answering:
     def _skipped(self, planned: Planned, positions: tuple[int, ...], start: int, why: str = NO_ANSWER) -> list[Turn]:
         return [replace(self._blank(planned, n, positions[n]), error=why) for n in range(start, len(positions))]
 
-    async def _continue(self, history: list[Message], recorded: tuple[Message, ...], turn: Turn) -> str:
+    async def _continue(self, history: list[Message], recorded: tuple[Message, ...], turn: Turn, tools: str) -> str:
         """Put the new answer and what follows it into the history; the reason why that cannot be, else ""."""
-        read = await asyncio.to_thread(read_turn, turn, self.renderer)
+        read = await asyncio.to_thread(read_turn, turn, self.renderer, tools)
         old, *between = recorded
         message = new_message(old, read)
         if message is None:

@@ -68,8 +68,9 @@ def split_rows(
     by_id = {p.conversation.id: p for p in planned}
     good, rejected = [], []
     for conversation, group in groupby(turns, attrgetter("conversation")):
-        read = [read_turn(t, renderer) for t in group]
-        before = histories(by_id[conversation].conversation, read)
+        asked = by_id[conversation].conversation
+        read = [read_turn(t, renderer, asked.tools) for t in group]
+        before = histories(asked, read)
         for turn, history in zip(read, before, strict=True):
             row = _row(by_id[conversation], turn, history, model, several=len(read) > 1)
             judgement = verdicts[conversation, turn.turn]

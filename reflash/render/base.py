@@ -12,6 +12,10 @@ class Renderer(Protocol):
     """One model's chat format. Pure and safe to use from several threads."""
 
     @property
+    def name(self) -> str:
+        """Which renderer it is: a model family, or `template`."""
+
+    @property
     def stop_ids(self) -> tuple[int, ...]:
         """Ids that end a turn, the one the template writes first."""
 
@@ -33,8 +37,11 @@ class Renderer(Protocol):
         Text that looks like a control token stays text. Raises RenderError where the template refuses the messages.
         """
 
-    def answer(self, prompt: Sequence[int], output: Sequence[int]) -> Answer:
-        """Read emitted ids (the end mark may be missing) back as a message. Never raises on odd output."""
+    def answer(self, prompt: Sequence[int], output: Sequence[int], tools: str = "") -> Answer:
+        """Read emitted ids (the end mark may be missing) back as a message. Never raises on odd output.
+
+        `tools`, as in the prompt, give the types of arguments where the format does not write them.
+        """
 
     def emitted(self, messages: Sequence[Message], tools: str, *, thinking: bool) -> tuple[int, ...]:
         """Ids that the model would have emitted for the last message (an assistant's): for engines that give text only.

@@ -160,7 +160,7 @@ class FamilyRenderer:
         left: list[str] = []
         for call in parsed:
             # "invalid_json" with all its arguments is a value kept as text, since no definition gave its type.
-            if call.name and isinstance(call.arguments, dict) and call.status not in BROKEN:
+            if call.name and isinstance(call.arguments, dict | str) and call.status not in BROKEN:
                 name, arguments = call.name, arguments_text(call.arguments)
                 calls.append(ToolCall(call.id or f"call_{len(calls)}", name, arguments))
             else:

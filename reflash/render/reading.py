@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from reflash.render.control import Encoder, unmark
 from reflash.types import ToolCall
@@ -88,10 +88,12 @@ def _call(text: str, number: int) -> ToolCall | None:
     if not isinstance(parsed, dict) or not isinstance(parsed.get("name"), str) or not parsed["name"]:
         return None
     arguments = parsed.get("arguments", parsed.get("parameters", {}))
+    if not isinstance(arguments, dict | str):
+        return None
     return ToolCall(id=f"call_{number}", name=parsed["name"], arguments=arguments_text(arguments))
 
 
-def arguments_text(arguments: object) -> str:
+def arguments_text(arguments: dict[str, Any] | str) -> str:
     """Arguments as the JSON text of an object; text that is JSON already stays as it is."""
     if isinstance(arguments, str):
         return arguments

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reflash.publish.summary import BIN_S, ShardSummary, bin_edge
-from reflash.report.charts import bars_chart, throughput_chart
+from reflash.report.charts import binned_lengths_chart, throughput_chart
 from reflash.report.report import Report
 from reflash.report.words import duration, foreign, table
 from reflash.validate.checks import REASONS
@@ -89,13 +89,11 @@ def _charts(total: ShardSummary) -> str:
     last = max(total.tokens_by_time)
     seconds = [float((when - first) * BIN_S) for when in range(first, last + 1)]
     rates = [total.tokens_by_time.get(when, 0) / BIN_S for when in range(first, last + 1)]
-    lengths = {
-        f"≤ {bin_edge(b):,.0f}": total.lengths.get(b, 0) for b in range(min(total.lengths), max(total.lengths) + 1)
-    }
+    lengths = {bin_edge(number): count for number, count in total.lengths.items()}
     return "\n\n".join(
         [
             f"![Output tokens a second over time]({throughput_chart(seconds, rates)})",
-            f"![Turns by output length in tokens]({bars_chart(lengths)})",
+            f"![Turns by output length in tokens]({binned_lengths_chart(lengths)})",
         ]
     )
 

@@ -37,7 +37,8 @@ class ParquetPart:
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the top-level columns."""
-        return tuple(self._opened.schema_arrow.names)
+        with reading(self.file):
+            return tuple(self._opened.schema_arrow.names)
 
     def batches(self, columns: tuple[str, ...] | None = None) -> Iterator[Any]:
         """Record batches of about 8 MiB."""
@@ -118,13 +119,28 @@ class ArrowPart:
 def _sound(batch: Any) -> None:
     """Refuse a batch whose offsets point outside it: reading one would end the process, not raise.
 
-    Text that is not UTF-8 is left to the row that has it.
+    Text that is not UTF-8 is left to the row that has it: such a column is checked as bytes.
     """
-    try:
-        batch.validate(full=True)
-    except pa.ArrowInvalid as error:
-        if "UTF8" not in str(error):
-            raise
+    for column in batch.columns:
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid:
+            column.view(_as_bytes(column.type)).validate(full=True)
+
+
+def _as_bytes(kind: Any) -> Any:
+    """A type with bytes wherever it has text."""
+    if pa.types.is_string(kind):
+        return pa.binary()
+    if pa.types.is_large_string(kind):
+        return pa.large_binary()
+    if pa.types.is_list(kind):
+        return pa.list_(_as_bytes(kind.value_type))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(_as_bytes(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(field.name, _as_bytes(field.type)) for field in kind])
+    return kind
 
 
 def _of_file(source: Any) -> Iterator[Any]:

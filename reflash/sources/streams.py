@@ -30,7 +30,7 @@ def reading(file: str) -> Iterator[None]:
     """Turn what a broken file raises into a SourceError that names it."""
     try:
         yield
-    except (OSError, EOFError, zlib.error, zstandard.ZstdError, pa.ArrowException) as error:
+    except (OSError, EOFError, UnicodeError, zlib.error, zstandard.ZstdError, pa.ArrowException) as error:
         text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise SourceError(f"{file}: unreadable ({' '.join(text.split())}); copy or download it again") from error
 

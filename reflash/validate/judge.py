@@ -31,7 +31,7 @@ class Judge:
         Each prompt is rendered again with the generated answers before it in place. A bad row is a verdict, never an
         exception; whether all turns are there is for `judge_shard` to say.
         """
-        read = [self.reader.message(turn) for turn in sorted(turns, key=lambda t: t.turn)]
+        read = [self.reader.message(turn, planned.tools) for turn in sorted(turns, key=lambda t: t.turn)]
         judgements: list[Judgement] = []
         unfit = False
         for turn, history in zip(read, histories(planned, read), strict=True):

@@ -45,9 +45,9 @@ class Reader:
     config: ValidateConfig
     context: int
 
-    def message(self, turn: Turn) -> Turn:
+    def message(self, turn: Turn, tools: str) -> Turn:
         """The turn with its ids read back as a message; as it is where its ids are not the model's."""
-        return read_turn(turn, self.renderer) if self._in_range(turn.output_ids) else turn
+        return read_turn(turn, self.renderer, tools) if self._in_range(turn.output_ids) else turn
 
     def row(self, turn: Turn, history: Sequence[Message], tools: str, *, unfit_history: bool) -> Row:
         """Read a turn (its message read already); `history` holds the messages before it, new answers in place."""

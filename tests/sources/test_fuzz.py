@@ -24,51 +24,26 @@ from tests.sources.reading import read_bytes
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
 KEYS = st.sampled_from(
     [
-        "id",
-        "messages",
-        "conversations",
-        "role",
-        "from",
-        "content",
-        "value",
-        "tool_calls",
-        "function",
-        "name",
-        "arguments",
-        "tools",
-        "prompt",
-        "response",
-        "chosen",
-        "text",
-        "type",
-        "reasoning",
-        "tool_call_id",
-        "prefix",
-        "input_ids",
-        "history",
-        "images",
-        "system",
+        *("id", "messages", "conversations", "role", "from", "content", "value", "tool_calls", "function", "name"),
+        *("arguments", "tools", "prompt", "response", "chosen", "text", "type", "reasoning", "tool_call_id", "prefix"),
+        *("input_ids", "history", "images", "system"),
     ]
 )
 WORDS = st.sampled_from(
     [
-        "user",
-        "assistant",
-        "system",
-        "tool",
-        "human",
-        "gpt",
-        "function_call",
-        "observation",
-        "developer",
-        "hi",
-        "text",
-        "[]",
-        "{}",
-        "<think>x",
-        "</think>",
+        *("user", "assistant", "system", "tool", "human", "gpt", "function_call", "observation", "developer", "hi"),
+        *(
+            "",
+            "text",
+            "[]",
+            "{}",
+            "<think>x",
+            "</think>",
+            '{"name": "f", "arguments": {}}',
+            "<tool_call>{}</tool_call>",
+        ),
     ]
-) | st.sampled_from(["", '{"name": "f", "arguments": {}}', "<tool_call>{}</tool_call>"])
+)
 VALUES = st.recursive(
     SCALARS | WORDS,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS | st.text(max_size=3), inner, max_size=5),
