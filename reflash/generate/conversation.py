@@ -6,7 +6,8 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Literal
 
 from reflash.config.model import SamplingConfig
 from reflash.config.run import RunConfig
@@ -16,7 +17,7 @@ from reflash.generate.spell import spell_out
 from reflash.render.base import Renderer
 from reflash.render.history import new_message
 from reflash.render.read import read_turn
-from reflash.types import Message, Planned, Prompt, Sampling, Turn
+from reflash.types import Completion, Message, Planned, Prompt, Sampling, Turn
 
 Ask = Callable[[Prompt], Awaitable[Asked]]
 
@@ -32,6 +33,58 @@ class Unanswered(Exception):
         self.asked = asked
         self.turns = turns  # as they stand if it is the row's fault
         self.failed = failed
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A turn to generate."""
+
+    planned: Planned
+    number: int  # 0-based, of the turns to regenerate
+    position: int  # of the assistant message in the conversation
+    seed: int
+
+    def made(self, prompt: Prompt, got: Completion, attempts: int) -> Turn:
+        """The turn as an engine answered it, not read yet."""
+        return Turn(
+            conversation=prompt.conversation,
+            turn=self.number,
+            position=self.position,
+            prompt_ids=prompt.tokens,
+            output_ids=got.tokens,
+            finish_reason=got.finish_reason,
+            engine_text=got.text,
+            content=got.content or "",
+            reasoning=got.reasoning,
+            tool_calls=got.tool_calls,
+            thinking_on=prompt.thinking,
+            seed=self.seed,
+            max_new_tokens=prompt.max_new_tokens,
+            prompt_tokens=got.prompt_tokens,
+            completion_tokens=got.completion_tokens,
+            engine=got.engine,
+            seconds=got.seconds,
+            finished_at=time.time(),
+            attempts=attempts,
+            exact=got.exact,
+        )
+
+    def unmade(
+        self, how: Literal["error", "skipped"], why: str, asked: Prompt | None = None, attempts: int = 1
+    ) -> Turn:
+        """The turn that has no answer, with the reason."""
+        return Turn(
+            conversation=self.planned.conversation.id,
+            turn=self.number,
+            position=self.position,
+            prompt_ids=asked.tokens if asked else (),
+            output_ids=(),
+            finish_reason=how,
+            thinking_on=self.planned.thinking,
+            seed=self.seed,
+            attempts=attempts,
+            error=why,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +104,18 @@ class Answering:
         history = list(messages[: positions[0]])
         turns: list[Turn] = []
         for number, position in enumerate(positions):
-            blank = self._blank(planned, number, position)
-            try:
-                prompt = await self._prompt(planned, blank, history)
-            except RenderError as error:
-                turns.append(replace(blank, finish_reason="error", error=f"the chat template refuses it: {error}"))
-                return turns + self._skipped(planned, positions, number + 1)
-            if prompt is None:
-                turns.append(replace(blank, finish_reason="error", error="prompt longer than context"))
+            seed = turn_seed(self.config.sampling, planned.conversation.id, number)
+            place = Place(planned, number, position, seed)
+            prompt = await self._prompt(place, history)
+            if isinstance(prompt, str):
+                turns.append(place.unmade("error", prompt))
                 return turns + self._skipped(planned, positions, number + 1)
             asked = await ask(prompt)
-            turn = self._turn(blank, prompt, asked)
             if asked.completion is None:
+                failed = place.unmade("error", str(asked.error), prompt, asked.attempts)
                 rest = self._skipped(planned, positions, number + 1)
-                raise Unanswered(asked, [*turns, turn, *rest], turn)
+                raise Unanswered(asked, [*turns, failed, *rest], failed)
+            turn = place.made(prompt, asked.completion, asked.attempts)
             if not turn.exact:
                 turn = await asyncio.to_thread(spell_out, turn, prompt, self.renderer)
             turns.append(turn)
@@ -76,65 +127,34 @@ class Answering:
                 return turns + self._skipped(planned, positions, number + 1, why)
         return turns
 
-    def _blank(self, planned: Planned, number: int, position: int) -> Turn:
-        return Turn(
-            conversation=planned.conversation.id,
-            turn=number,
-            position=position,
-            prompt_ids=(),
-            output_ids=(),
-            finish_reason="skipped",
-            thinking_on=planned.thinking,
-            seed=turn_seed(self.config.sampling, planned.conversation.id, number),
-        )
-
-    async def _prompt(self, planned: Planned, blank: Turn, history: list[Message]) -> Prompt | None:
-        """The prompt of a turn, None where it leaves no room for an answer."""
-        if blank.turn == 0:
-            ids = planned.prompt_ids
-        else:
-            tools = planned.conversation.tools
-            ids = await asyncio.to_thread(self.renderer.prompt, tuple(history), tools, thinking=planned.thinking)
+    async def _prompt(self, place: Place, history: list[Message]) -> Prompt | str:
+        """The prompt of a turn, or why there can be none."""
+        conversation, thinking = place.planned.conversation, place.planned.thinking
+        ids = place.planned.prompt_ids
+        if place.number:
+            try:
+                ids = await asyncio.to_thread(
+                    self.renderer.prompt, tuple(history), conversation.tools, thinking=thinking
+                )
+            except RenderError as error:
+                return f"the chat template refuses it: {error}"
         room = self.config.model.context - len(ids)
         if room < 1:
-            return None
+            return f"prompt longer than context: {len(ids)} of {self.config.model.context} tokens"
         return Prompt(
-            conversation=blank.conversation,
-            turn=blank.turn,
+            conversation=conversation.id,
+            turn=place.number,
             tokens=ids,
             max_new_tokens=min(self.config.sampling.max_new_tokens, room),
-            sampling=_sampling(self.config.sampling, blank.seed),
+            sampling=_sampling(self.config.sampling, place.seed),
             stop_ids=self.renderer.stop_ids,
-            thinking=planned.thinking,
+            thinking=thinking,
             messages=tuple(history),
-            tools=planned.conversation.tools,
-        )
-
-    def _turn(self, blank: Turn, prompt: Prompt, asked: Asked) -> Turn:
-        asked_for = replace(
-            blank, prompt_ids=prompt.tokens, max_new_tokens=prompt.max_new_tokens, attempts=asked.attempts
-        )
-        got = asked.completion
-        if got is None:
-            return replace(asked_for, finish_reason="error", error=str(asked.error))
-        return replace(
-            asked_for,
-            output_ids=got.tokens,
-            finish_reason=got.finish_reason,
-            engine_text=got.text,
-            content=got.content or "",
-            reasoning=got.reasoning,
-            tool_calls=got.tool_calls,
-            prompt_tokens=got.prompt_tokens,
-            completion_tokens=got.completion_tokens,
-            engine=got.engine,
-            seconds=got.seconds,
-            finished_at=time.time(),
-            exact=got.exact,
+            tools=conversation.tools,
         )
 
     def _skipped(self, planned: Planned, positions: tuple[int, ...], start: int, why: str = NO_ANSWER) -> list[Turn]:
-        return [replace(self._blank(planned, n, positions[n]), error=why) for n in range(start, len(positions))]
+        return [Place(planned, n, positions[n], 0).unmade("skipped", why) for n in range(start, len(positions))]
 
     async def _continue(self, history: list[Message], recorded: tuple[Message, ...], turn: Turn, tools: str) -> str:
         """Put the new answer and what follows it into the history; the reason why that cannot be, else ""."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from reflash.errors import RunIncomplete, StoreError
@@ -103,15 +104,30 @@ def planned_table(rows: Sequence[Planned]) -> pa.Table:
 
 def planned_rows(table: pa.Table) -> list[Planned]:
     """The inverse of `planned_table`."""
-    return [
-        Planned(
-            conversation=Conversation(r["id"], messages_from(r["messages"]), r["tools"], r["extra"]),
-            origin=Origin(r["file"], r["row"]),
-            thinking=r["thinking"],
-            prompt_ids=tuple(r["prompt_ids"]),
-        )
-        for r in table.to_pylist()
-    ]
+    columns = _columns(table)
+    facts = zip(columns["id"], columns["messages"], columns["tools"], columns["extra"], strict=True)
+    conversations = [Conversation(name, messages_from(text), tools, extra) for name, text, tools, extra in facts]
+    origins = map(Origin, columns["file"], columns["row"])
+    return list(map(Planned, conversations, origins, columns["thinking"], columns["prompt_ids"]))
+
+
+def _columns(table: pa.Table) -> dict[str, list[Any]]:
+    """Columns as Python lists, id lists as tuples (`to_pylist` would take a microsecond an id)."""
+    return {
+        name: _id_tuples(table[name]) if table.schema.field(name).type == IDS else table[name].to_pylist()
+        for name in table.column_names
+    }
+
+
+def _id_tuples(column: pa.ChunkedArray) -> list[tuple[int, ...]]:
+    out: list[tuple[int, ...]] = []
+    for chunk in column.chunks:
+        ids = chunk.flatten().to_numpy().tolist()
+        at = 0
+        for length in pc.list_value_length(chunk).to_pylist():
+            out.append(tuple(ids[at : at + length]))
+            at += length
+    return out
 
 
 _TURN_FIELDS = [f.name for f in fields(Turn)]
@@ -129,13 +145,9 @@ def turn_table(turns: Sequence[Turn]) -> pa.Table:
 
 def turn_rows(table: pa.Table) -> list[Turn]:
     """The inverse of `turn_table`."""
-    out = []
-    for row in table.to_pylist():
-        row["prompt_ids"] = tuple(row["prompt_ids"])
-        row["output_ids"] = tuple(row["output_ids"])
-        row["tool_calls"] = calls_from(orjson.loads(row["tool_calls"])) if row["tool_calls"] else ()
-        out.append(Turn(**row))
-    return out
+    columns = _columns(table)
+    columns["tool_calls"] = [calls_from(orjson.loads(text)) if text else () for text in columns["tool_calls"]]
+    return list(map(Turn, *(columns[name] for name in _TURN_FIELDS)))
 
 
 def whole_and_ordered(turns: pa.Table, expected: Mapping[str, int], shard: str) -> pa.Array:
