@@ -28,3 +28,5 @@ def follow(fleet: Fleet, futures: Sequence[PrefectFuture[Any]]) -> None:
         update_progress_artifact(artifact, round(100 * snapshot.share, 1), description=describe(snapshot))
         for listener in listeners:
             listener(snapshot)
+    for future in futures:
+        future.wait()  # keeps the final state; without it `state` asks the server, which may not know yet

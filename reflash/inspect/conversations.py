@@ -33,8 +33,7 @@ def review(
             verdict = replace(verdict, row=position, file=f"{row.origin.file}:{row.origin.row}")
         counts[verdict.verdict] += 1
         turns += verdict.turns
-        for reason in verdict.reason.split("; ") if verdict.reason else ():
-            reasons[reason.partition(":")[0] if reason.startswith("duplicate id") else reason] += 1
+        reasons.update(_reasons(verdict))
         if most is None or len(verdicts) < most:
             verdicts.append(verdict)
     return ConversationReport(
@@ -50,6 +49,14 @@ def review(
         reasons=dict(reasons.most_common(100)),
         notes=source.notes,
     )
+
+
+def _reasons(verdict: RowVerdict) -> list[str]:
+    """What to count: the one reason of a rejected row, each repair of another; without the ids of duplicates."""
+    if verdict.verdict == "rejected":
+        return [verdict.reason]
+    found = verdict.reason.split("; ") if verdict.reason else []
+    return ["duplicate id" if reason.startswith("duplicate id") else reason for reason in found]
 
 
 def _verdict(row: SourceRow, renderer: Renderer | None, context: int | None, thinking: bool) -> RowVerdict:
@@ -75,7 +82,7 @@ def _rendered(
         size = f"{len(prompt)} of {context} tokens"
         if number == 0:
             return replace(found, verdict="rejected", reason=f"prompt longer than context: {size}", turns=0)
-        cut = f"prompt of turn {number + 1} longer than context: {size}; turns from there on are cut"
+        cut = f"prompt of turn {number + 1} longer than context: {size} (turns from there on are cut)"
         reason = f"{found.reason}; {cut}" if found.reason else cut
         return replace(found, verdict="repaired", reason=reason, turns=number)
     return found

@@ -11,8 +11,7 @@ from reflash.inspect.families import LARGEST, Family
 from reflash.inspect.lists import Flat, Lists
 
 Ints = NDArray[np.int64]
-_PAD_RUN = 2  # of a known pad id at a row's end
-_ANY_RUN = 4  # of any id
+_RUN = 4  # of one id at a row's end
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +30,7 @@ class Spans:
     """Runs of supervised tokens."""
 
     row: Ints  # index into Aligned.rows
+    begin: Ints  # position of its first token
     length: Ints
     last: Ints  # id of its last token
     before: Ints  # id before that, inside the span; -1 where it has one token
@@ -93,7 +93,7 @@ def measure(rows: Aligned, family: Family | None) -> tuple[Measures, Spans]:
     count = len(rows.rows)
     if not count:
         none = np.zeros(0, np.int64)
-        return Measures(none, none, none, {}), Spans(none, none, none, none)
+        return Measures(none, none, none, {}), Spans(none, none, none, none, none)
     on = rows.mask == 1
     spans = _spans(on, rows)
     sums = np.add.reduceat(on, rows.starts, dtype=np.int64)
@@ -104,12 +104,16 @@ def measure(rows: Aligned, family: Family | None) -> tuple[Measures, Spans]:
     number = np.bincount(spans.row, minlength=count)
     shortest[number == 0] = 0
     suspicions: dict[int, str] = {}
+    if family is not None:
+        _known_pads(rows, on, family, suspicions)
     for row in np.flatnonzero(on[rows.starts]).tolist():
-        suspicions[row] = "prompt tokens supervised: the mask starts with the first token"
-    _marks_supervised(rows, on, family, suspicions)
+        suspicions.setdefault(row, "prompt tokens supervised: the mask starts with the first token")
+    if family is not None:
+        _marks_supervised(rows, on, family, suspicions)
+        _askers_supervised(rows, spans, family, suspicions)
     for row in np.flatnonzero(longest == 1).tolist():
         suspicions.setdefault(row, "no two adjacent supervised tokens")
-    _pads_supervised(rows, on, family, suspicions)
+    _repeated_tail(rows, on, suspicions)
     return Measures(sums, number, shortest, suspicions), spans
 
 
@@ -124,17 +128,39 @@ def _spans(on: NDArray[np.bool_], rows: Aligned) -> Spans:
     begin, end = np.flatnonzero(first), np.flatnonzero(last)
     length = end - begin + 1
     before = np.where(length > 1, rows.ids[end - 1], -1) if len(end) else np.zeros(0, np.int64)
-    return Spans(np.searchsorted(rows.ends, begin, side="right"), length, rows.ids[end], before)
+    return Spans(np.searchsorted(rows.ends, begin, side="right"), begin, length, rows.ids[end], before)
 
 
-def _marks_supervised(rows: Aligned, on: NDArray[np.bool_], family: Family | None, suspicions: dict[int, str]) -> None:
-    for mark in family.opens if family else ():
+def _marks_supervised(rows: Aligned, on: NDArray[np.bool_], family: Family, suspicions: dict[int, str]) -> None:
+    for mark in family.opens:
         at = np.flatnonzero((rows.ids == mark) & on)
         for row in np.unique(np.searchsorted(rows.ends, at, side="right")).tolist():
             suspicions.setdefault(row, f"prompt tokens supervised: id {mark} opens a message")
 
 
-def _pads_supervised(rows: Aligned, on: NDArray[np.bool_], family: Family | None, suspicions: dict[int, str]) -> None:
+def _askers_supervised(rows: Aligned, spans: Spans, family: Family, suspicions: dict[int, str]) -> None:
+    """Spans that start within a few tokens of a mark that opens a user's or a system's message."""
+    for back in (1, 2, 3):
+        fit = spans.begin - back >= rows.starts[spans.row]
+        mark = np.where(fit, spans.begin - back, 0)
+        hit = fit & np.isin(rows.ids[mark], family.opens) & np.isin(rows.ids[mark + 1], family.askers)
+        for row in np.unique(spans.row[hit]).tolist():
+            suspicions.setdefault(row, "prompt tokens supervised: a span is a user's or system's message")
+
+
+def _known_pads(rows: Aligned, on: NDArray[np.bool_], family: Family, suspicions: dict[int, str]) -> None:
+    """Rows that supervise a padding id several times in a row; one alone may end a text."""
+    for pad in family.pads:
+        at = np.flatnonzero((rows.ids == pad) & on)
+        row_of = np.searchsorted(rows.ends, at, side="right")
+        pairs = (np.diff(at) == 1) & (np.diff(row_of) == 0)
+        found, times = np.unique(row_of[1:][pairs], return_counts=True)
+        for row, more in zip(found.tolist(), times.tolist(), strict=True):
+            suspicions.setdefault(row, f"pad tokens supervised: id {pad} {more + 1} times")
+
+
+def _repeated_tail(rows: Aligned, on: NDArray[np.bool_], suspicions: dict[int, str]) -> None:
+    """Rows that end with one id over and over behind a supervised answer: padding, though its id is not known."""
     end = rows.ends - 1
     long = rows.ends - rows.starts > 1
     repeated = on[end] & long & (rows.ids[end] == rows.ids[np.maximum(end - 1, 0)])
@@ -142,9 +168,7 @@ def _pads_supervised(rows: Aligned, on: NDArray[np.bool_], family: Family | None
         tail = rows.ids[rows.starts[row] : rows.ends[row]][::-1]
         supervised = on[rows.starts[row] : rows.ends[row]][::-1]
         run = _until((tail != tail[0]) | ~supervised)
-        known = family is not None and int(tail[0]) in family.pads
-        behind_an_answer = run < _until(~supervised)  # else it is a loop, or a set made up for a test
-        if (known and run >= _PAD_RUN) or (behind_an_answer and run >= _ANY_RUN):
+        if _RUN <= run < _until(~supervised):  # else nothing stands before it: a loop
             suspicions.setdefault(row, f"pad tokens supervised: id {tail[0]} stands {run} times at the end")
 
 

@@ -48,7 +48,12 @@ def flat_lists(column: Any, name: str) -> Lists:
 
 
 def _decoded(column: Any) -> Any:
-    return column.dictionary.take(column.indices) if pa.types.is_dictionary(column.type) else column
+    """The values themselves, where a column holds them in a roundabout way."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = column.storage
+    if pa.types.is_dictionary(column.type):
+        return column.dictionary.take(column.indices)
+    return pc.run_end_decode(column) if pa.types.is_run_end_encoded(column.type) else column
 
 
 def _is_list(kind: Any) -> bool:
@@ -107,6 +112,7 @@ def _numbers(values: Any, name: str, lists: Lists) -> None:
 
 
 def _whole(flat: Flat, name: str, lists: Lists) -> Flat:
+    flat = flat.astype(np.float64)
     with np.errstate(invalid="ignore"):
         broken = ~(np.abs(flat) < 2**53) | (np.floor(flat) != flat)
     _fault(lists, broken, f"{name} has fractions")

@@ -175,7 +175,7 @@ class _Audit:
         if not len(tokens) or len(last) < 4 or counts.max() < _COMMON * len(last):
             return
         mark = int(tokens[counts.argmax()])
-        for position, reason in open_ends(Spans(row, row, last, np.full_like(before, -1)), (mark,)).items():
+        for position, reason in open_ends(Spans(row, row, row, last, np.full_like(before, -1)), (mark,)).items():
             self.reasons.setdefault(position, reason)
 
     def report(self, source: Source) -> TokenizedReport:

@@ -63,7 +63,7 @@ def hub_parts(reference: HubReference, config: SourceConfig) -> tuple[list[Part]
         return [_downloaded(wanted, wanted.file, pinned)], []
     names = _splits(wanted, pinned)
     chosen, notes = choose_split(names, split, wanted.id)
-    return [HubPart(wanted.id, chosen, pinned)], notes
+    return [HubPart(wanted.id, chosen, pinned or revision)], notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class HubPart:
 
     def records(self) -> Iterator[RawRow]:
         """Rows as `datasets` streams them. Raises SourceError."""
-        with _answering(self.id):
+        with _answering(self.file, f"where its rows fit no one schema, name a file: hf://datasets/{self.id}/FILE"):
             for number, value in enumerate(_load(self.id, self.split, self.revision), 1):
                 yield RawRow(Origin(self.file, number), without_nulls(value))
 
@@ -132,7 +132,7 @@ def _ask(wanted: HubReference) -> str | None:
     if isinstance(got, OfflineModeIsEnabled):
         return None
     if isinstance(got, Exception):
-        raise _unreachable(wanted.name, _first_line(got)) from got
+        raise _unreachable(wanted.name, _said(got)) from got
     return got
 
 
@@ -146,22 +146,22 @@ def _question(wanted: HubReference, answer: SimpleQueue[str | Exception | None])
 
 
 @contextmanager
-def _answering(name: str) -> Iterator[None]:
+def _answering(name: str, remedy: str = "") -> Iterator[None]:
     """Turn whatever `datasets` and the Hub's client raise into a SourceError that holds the id."""
     try:
         yield
     except SourceError:
         raise
     except Exception as error:
-        raise _unreachable(name, _first_line(error)) from error
+        raise _unreachable(name, _said(error), remedy) from error
 
 
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+def _said(error: Exception) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__
 
 
-def _unreachable(name: str, why: str) -> SourceError:
-    remedy = "check the id, the network and, for a private set, HF_TOKEN"
+def _unreachable(name: str, why: str, remedy: str = "") -> SourceError:
+    remedy = remedy or "check the id, the network and, for a private set, HF_TOKEN"
     if Path(name).exists():
         remedy = f"to read the local folder of that name, write ./{name}"
     return SourceError(f"{name}: cannot be read from the Hugging Face Hub ({why}); {remedy}")

@@ -66,8 +66,18 @@ class Claim:
     """What a row has to say for its id."""
 
     given: str | None
-    content: str  # hexadecimal hash of the conversation
-    prompt: int  # hash of what is asked
+    messages: tuple[Message, ...]
+    tools: str
+
+    @property
+    def content(self) -> str:
+        """A hash of the whole conversation, as hexadecimal; few rows with ids of their own ever need it."""
+        return content_id(content_key(self.messages, self.tools))
+
+    @property
+    def prompt(self) -> int:
+        """A hash of what is asked."""
+        return hash64(prompt_key(self.messages, self.tools))
 
     @property
     def wanted(self) -> str:
@@ -85,22 +95,26 @@ class Identities:
 
     def assign(self, claims: Sequence[Claim]) -> list[Identity]:
         """Ids of some rows, in order. Many at a time: a look into the large set costs once for all of them."""
-        hashes = [hash64(claim.wanted) for claim in claims]
+        names = [claim.wanted for claim in claims]
+        hashes = [hash64(name) for name in names]
         old_ids = self._ids.contains_many(hashes)
-        old_prompts = self._prompts.contains_many([claim.prompt for claim in claims])
+        prompts = [claim.prompt for claim in claims]
+        old_prompts = self._prompts.contains_many(prompts)
         new_ids: set[int] = set()
         new_prompts: set[int] = set()
         found = []
-        for claim, key, old_id, old_prompt in zip(claims, hashes, old_ids, old_prompts, strict=True):
-            asked = old_prompt or claim.prompt in new_prompts
+        for claim, wanted, key, prompt, old_id, old_prompt in zip(
+            claims, names, hashes, prompts, old_ids, old_prompts, strict=True
+        ):
+            asked = old_prompt or prompt in new_prompts
             if not asked:
-                new_prompts.add(claim.prompt)
-                self._prompts.add(claim.prompt)
+                new_prompts.add(prompt)
+                self._prompts.add(prompt)
             if old_id or key in new_ids:
                 identity = self._second(claim, asked)
             else:
                 self._ids.add(key)
-                identity = Identity(claim.wanted, self._same_prompt() if asked else "")
+                identity = Identity(wanted, self._same_prompt() if asked else "")
             new_ids.add(key)
             new_ids.add(hash64(identity.id))
             found.append(identity)
@@ -108,12 +122,12 @@ class Identities:
 
     def _same_prompt(self) -> str:
         self.census.duplicate_prompts += 1
-        return "same prompt as an earlier row"
+        return "duplicate prompt: an earlier row asks the same"
 
     def _second(self, claim: Claim, asked: bool) -> Identity:
         """An id for a row whose own is taken: by its content, or numbered where the content is the same too."""
         if claim.given is None:
-            return Identity(self._numbered(claim.wanted), self._same_prompt())
+            return Identity(self._numbered(claim.content), self._same_prompt())
         self.census.duplicate_ids += 1
         wanted = claim.given if asked else f"{claim.given}#{claim.content[:8]}"
         name = self._numbered(wanted)

@@ -11,17 +11,19 @@ from pathlib import Path
 from reflash.errors import SourceError
 from reflash.sources.columns import ArrowPart, ParquetPart
 from reflash.sources.raw import Part
-from reflash.sources.streams import reading
+from reflash.sources.streams import PACKINGS, reading
 from reflash.sources.textfile import TextPart
 
 _TEXT = (".jsonl", ".ndjson", ".json")
 _PARQUET = (".parquet", ".pq")
 _ARROW = (".arrow", ".feather", ".ipc")
-_PACKED = (".gz", ".gzip", ".zst", ".zstd")
+_PACKED = (".gz", ".gzip", ".zst", ".zstd", ".bz2", ".xz")
 _SIDE = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json")
 _SHARD = re.compile(r"^(?P<stem>.*?)-?(?P<index>\d{4,})-of-(?P<count>\d{4,})(?P<end>.*)$")
 _SPLIT = re.compile(r"^(train|test|validation|valid|val|dev|eval)(?=$|[-_./])")
-KNOWN = "JSON Lines, a JSON array (each also .gz or .zst), Parquet, Arrow, or a folder that save_to_disk made"
+KNOWN = (
+    "JSON Lines, a JSON array (each also .gz, .zst, .bz2 or .xz), Parquet, Arrow, or a folder that save_to_disk made"
+)
 
 
 def format_of(name: str) -> str | None:
@@ -64,7 +66,7 @@ def part_of(path: Path, name: str | None = None) -> Part:
         return ParquetPart(file, path)
     if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")) or named == "arrow":
         return ArrowPart(file, path)
-    if named == "text" or head.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd")) or head.lstrip()[:1] in (b"{", b"["):
+    if named == "text" or head.startswith(tuple(PACKINGS)) or head.lstrip()[:1] in (b"{", b"["):
         return TextPart(file, path)
     raise SourceError(f"{file}: unknown format; Reflash reads {KNOWN}")
 

@@ -18,7 +18,7 @@ PREFIX_REMOVED = "the beginning of an answer removed: the turn is made from scra
 def read_messages(listed: list[Any], repairs: list[str]) -> list[Message]:
     """Normalise each message. Raises Unfit naming the message."""
     messages = []
-    for number, raw in enumerate(listed, 1):
+    for number, raw in enumerate(_spread(listed, repairs), 1):
         message = _plain(raw)
         if message is None:
             try:
@@ -27,6 +27,17 @@ def read_messages(listed: list[Any], repairs: list[str]) -> list[Message]:
                 raise Unfit(f"message {number}: {unfit}") from unfit
         messages.append(message)
     return messages
+
+
+def _spread(listed: list[Any], repairs: list[str]) -> list[Any]:
+    """`{"human": Q, "assistant": A}` holds a message under the name of each role; other lists stay as they are."""
+    first = listed[0] if listed else None
+    if not isinstance(first, dict) or not first or not all(key in ROLES for key in first):
+        return listed
+    if not all(isinstance(raw, dict) and all(key in ROLES for key in raw) for raw in listed):
+        return listed
+    repairs.append("messages were stored under the names of their roles")
+    return [{"role": role, "content": text} for raw in listed for role, text in raw.items()]
 
 
 def _plain(raw: Any) -> Message | None:

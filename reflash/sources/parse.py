@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import BOM_UTF8
 from typing import Any
 
 import orjson
@@ -26,6 +27,8 @@ def parse(text: bytes) -> tuple[Any, str]:
 
 def _lenient(text: bytes) -> tuple[Any, str]:
     """Take NaN and lone surrogates too, which Python's writers make; say precisely what is wrong with the rest."""
+    if text.startswith(BOM_UTF8):  # files with a byte-order mark each, joined
+        return parse(text.removeprefix(BOM_UTF8))[0], "byte-order mark inside the file removed"
     try:
         value = json.loads(text.decode())
         mended = _without_surrogates(value) if b"\\u" in text else value

@@ -10,12 +10,11 @@ from typing import Any
 from reflash.errors import SourceError
 from reflash.sources.content import no_media
 from reflash.sources.hermes import unfold
-from reflash.sources.ids import Census, Claim, Identities, content_id, content_key, given_id, prompt_key
+from reflash.sources.ids import Census, Claim, Identities, given_id
 from reflash.sources.messages import read_messages
 from reflash.sources.order import arrange
 from reflash.sources.parse import compact
 from reflash.sources.raw import RawRow, Unfit
-from reflash.sources.seen import hash64
 from reflash.sources.shapes import Shape, shape_of
 from reflash.sources.source import Source
 from reflash.sources.tools import definitions
@@ -109,7 +108,8 @@ def _no_media(messages: list[Message], media: dict[str, Any]) -> None:
 def settle(readings: Iterable[Reading], identities: Identities) -> Iterator[SourceRow]:
     """Give the rows that can be used their ids, and every row its verdict."""
     known = list(readings)
-    assigned = iter(identities.assign([_claim(reading) for reading in known if reading.messages]))
+    claims = [Claim(reading.given, reading.messages, reading.tools) for reading in known if reading.messages]
+    assigned = iter(identities.assign(claims))
     for reading in known:
         origin, given = reading.raw.origin, reading.given
         if not reading.messages:
@@ -119,8 +119,3 @@ def settle(readings: Iterable[Reading], identities: Identities) -> Iterator[Sour
         conversation = Conversation(identity.id, reading.messages, reading.tools, reading.extra)
         reason = "; ".join(text for text in (reading.reason, identity.note) if text)
         yield SourceRow(origin, given, conversation, "repaired" if reading.reason else "accepted", reason)
-
-
-def _claim(reading: Reading) -> Claim:
-    content = content_id(content_key(reading.messages, reading.tools))
-    return Claim(reading.given, content, hash64(prompt_key(reading.messages, reading.tools)))

@@ -110,11 +110,11 @@ def values(
     count = 0
     for chunk in _growing(chunks, scanner):
         for line, value in scanner.feed(chunk):
-            count += 1
-            yield count if array else line, value, ""
+            count = count + 1 if array else max(count + 1, line)  # a number of its own for each
+            yield count, value, ""
         if len(scanner.text) - scanner.start > limit:
             raise SourceError(f"{file}: row {count + 1} is longer than {limit >> 20} MiB; is a bracket missing?")
-    number = count + 1 if array else scanner.line
+    number = count + 1 if array else max(count + 1, scanner.line)
     if array and not scanner.closed:
         yield number, b"", "the file is cut: it ends before its array does"
     elif scanner.rest():

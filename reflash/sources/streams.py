@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bz2
 import codecs
+import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,12 +27,21 @@ _MARKS = (
 )
 
 
+PACKINGS: dict[bytes, Callable[[], Any]] = {  # first bytes of a compressed file, and what undoes it
+    b"\x1f\x8b": lambda: zlib.decompressobj(wbits=31),
+    b"\x28\xb5\x2f\xfd": lambda: zstandard.ZstdDecompressor().decompressobj(),
+    b"BZh": bz2.BZ2Decompressor,
+    b"\xfd7zX": lzma.LZMADecompressor,
+}
+_BROKEN = (OSError, EOFError, UnicodeError, zlib.error, zstandard.ZstdError, lzma.LZMAError, pa.ArrowException)
+
+
 @contextmanager
 def reading(file: str) -> Iterator[None]:
     """Turn what a broken file raises into a SourceError that names it."""
     try:
         yield
-    except (OSError, EOFError, UnicodeError, zlib.error, zstandard.ZstdError, pa.ArrowException) as error:
+    except _BROKEN as error:
         text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise SourceError(f"{file}: unreadable ({' '.join(text.split())}); copy or download it again") from error
 
@@ -51,17 +62,16 @@ def text_chunks(path: Path, file: str) -> Iterator[bytes]:
 def _unpacked(handle: Any) -> Iterator[bytes]:
     head = handle.read(4)
     handle.seek(0)
-    if head[:2] == b"\x1f\x8b":
-        yield from _members(handle, lambda: zlib.decompressobj(wbits=31))
-    elif head == b"\x28\xb5\x2f\xfd":
-        yield from _members(handle, lambda: zstandard.ZstdDecompressor().decompressobj())
-    else:
-        while chunk := handle.read(CHUNK):
-            yield chunk
+    for magic, fresh in PACKINGS.items():
+        if head.startswith(magic):
+            yield from _members(handle, fresh)
+            return
+    while chunk := handle.read(CHUNK):
+        yield chunk
 
 
 def _members(handle: Any, fresh: Callable[[], Any]) -> Iterator[bytes]:
-    """Decompress gzip members or zstd frames that follow one another; a cut last one raises EOFError."""
+    """Decompress members or frames that follow one another; a cut last one raises EOFError."""
     member = None
     while piece := handle.read(_PACKED):
         while piece:

@@ -95,6 +95,8 @@ def layout_of(head: bytes) -> Layout:
     first = first.rstrip(_BLANK)
     if first.startswith(b"["):
         return _bracketed(first, bool(rest.strip(_BLANK)))
+    if not newline and b"\r" in first:
+        return "values"  # the line ends of old Macs
     if not first.startswith(b"{") or not newline or _value(first) is not None:
         return "lines"
     if not left_open(first) or any(line.startswith(b"{") and _value(line) for line in rest.split(b"\n")):

@@ -91,7 +91,7 @@ def test_the_same_question_under_other_ids_is_counted(tmp_path: Path) -> None:
     values = [{"id": n, "messages": ask("Q", f"answer {n}")} for n in range(3)]
     found = read_values(tmp_path, *values, {"id": "x", "messages": ask("R")}, census=census)
     assert (census.duplicate_ids, census.duplicate_prompts) == (0, 2)
-    assert [row.reason for row in found] == ["", "same prompt as an earlier row", "same prompt as an earlier row", ""]
+    assert ["duplicate prompt" in row.reason for row in found] == [False, True, True, False]
 
 
 def test_ids_are_unique_even_against_those_that_reflash_makes(tmp_path: Path) -> None:

