@@ -77,8 +77,10 @@ def inspect(
     split: Annotated[str | None, typer.Option(help="Split of a Hub set or DatasetDict.")] = None,
     threshold: Annotated[int, typer.Option(help="Flag tokenized rows with this many supervised tokens or fewer.")] = 6,
     vocabulary: Annotated[int | None, typer.Option(help="Number of ids the model knows.")] = None,
-    tokenizer: Annotated[str | None, typer.Option(help="Tokenizer for --context; by default SmolLM2's.")] = None,
-    context: Annotated[int | None, typer.Option(help="Reject prompts longer than so many tokens.")] = None,
+    tokenizer: Annotated[str | None, typer.Option(help="Tokenizer that counts them; by default SmolLM2's.")] = None,
+    context: Annotated[
+        int, typer.Option(help="Reject prompts longer than so many tokens, a drafter's usual training length; 0: none.")
+    ] = 4096,
 ) -> None:
     """Look at a set before using it: what each row is, and why some are unfit.
 

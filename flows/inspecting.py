@@ -20,7 +20,7 @@ def inspect_path(
     threshold: int,
     vocabulary: int | None,
     tokenizer: str | None,
-    context: int | None,
+    context: int,
     *,
     as_json: bool,
 ) -> int:
@@ -30,7 +30,7 @@ def inspect_path(
         threshold=threshold,
         vocabulary=vocabulary,
         renderer=_renderer(tokenizer or SMOLLM2) if context else None,
-        context=context,
+        context=context or None,
     )
     if as_json:
         typer.echo(json.dumps(report.to_json(), ensure_ascii=False, allow_nan=False))

@@ -13,6 +13,9 @@ from reflash.sources.rows import rows
 from reflash.sources.source import Source
 from reflash.types import Conversation, SourceRow
 
+TEMPLATE_BYTES = 256  # more than any template writes around a message
+TOOLS_BYTES = 2048  # and around tool definitions
+
 
 def review(
     source: Source, renderer: Renderer | None, context: int | None, thinking: bool, most: int | None
@@ -63,9 +66,18 @@ def _verdict(row: SourceRow, renderer: Renderer | None, context: int | None, thi
     if row.conversation is None:
         return RowVerdict(row.origin.row, row.id, row.verdict, row.reason, 0)
     found = RowVerdict(row.origin.row, row.conversation.id, row.verdict, row.reason, len(row.conversation.turns()))
-    if renderer is None:
+    if renderer is None or (context is not None and _surely_fits(row.conversation, context)):
         return found
     return _rendered(found, row.conversation, renderer, context, thinking)
+
+
+def _surely_fits(conversation: Conversation, context: int) -> bool:
+    """Whether no prompt can be too long: a token is at least a byte, and a template adds some to each message."""
+    size = len(conversation.tools.encode(errors="replace")) + (TOOLS_BYTES if conversation.tools else 0)
+    for message in conversation.messages:
+        calls = "".join(call.name + call.arguments for call in message.tool_calls)
+        size += len((message.content + (message.reasoning or "") + calls).encode(errors="replace")) + TEMPLATE_BYTES
+    return size < context
 
 
 def _rendered(
