@@ -13,14 +13,13 @@ from yarl import URL
 from reflash.config.engine import EndpointConfig
 from reflash.engines.base import Engine
 from reflash.engines.dialects.registry import DIALECTS
-from reflash.engines.failures import failure, words
+from reflash.engines.failures import failure
 from reflash.engines.http import HttpEngine, open_session
-from reflash.engines.identity import PAGES, Identity, identify
+from reflash.engines.identity import MODELS, PAGES, Identity, identify
 from reflash.errors import ConfigError, EngineError, EngineLost, EngineMisconfigured
 
 KEY_VARIABLE = "REFLASH_API_KEY"
 PAUSE_S = 0.25  # between two attempts to reach a server that is starting
-LARGEST_PAGE = 2**22  # bytes
 
 
 async def open_endpoints(config: EndpointConfig) -> list[Engine]:
@@ -105,17 +104,16 @@ async def _pages(session: aiohttp.ClientSession, url: str, name: str, patience_s
 
 
 async def _page(session: aiohttp.ClientSession, url: str, name: str, page: str) -> bytes | None:
-    """One page, None where the server has none; raises EngineError where it is not there or refuses the key."""
+    """One page, None where the server has none; raises EngineError where it is not ready or refuses the key."""
     try:
         async with session.get(URL(url).joinpath(page.lstrip("/")), allow_redirects=False) as response:
-            raw = await response.content.read(LARGEST_PAGE)
+            raw = await response.read()
             status = response.status
     except (aiohttp.ClientError, OSError) as error:
         said = str(error) or type(error).__name__
     else:
-        if status == 200:
-            return raw
-        if status in (401, 403, 503):
-            raise failure(status, "" if status != 503 else words(raw), name)
-        return None
+        # A proxy may forbid the other pages; and a page that is only busy must not make vLLM look like a chat server.
+        if status in (429, 503) or (page == MODELS and (status in (401, 403) or status >= 500)):
+            raise failure(status, page, name)
+        return raw if status == 200 else None
     raise EngineLost(f"{name}: {said}")

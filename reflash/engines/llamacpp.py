@@ -13,9 +13,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import IO
 
-from reflash.config.engine import LlamaCppConfig
+from reflash.config.engine import EndpointConfig, LlamaCppConfig
 from reflash.config.paths import local_path
 from reflash.engines.dialects.llamacpp import LlamaCpp
+from reflash.engines.endpoint import probe
 from reflash.engines.http import HttpEngine
 from reflash.errors import ConfigError, EngineError, EngineLost, EngineMisconfigured
 from reflash.types import Completion, Prompt, Sampling
@@ -31,8 +32,8 @@ TAIL = 2000  # bytes of the log that an error shows
 async def launch_llamacpp(config: LlamaCppConfig, context: int, log: Path | None) -> LlamaCppEngine:
     """Start a server with room for `context` tokens in each of `config.width` sequences, and wait for its first token.
 
-    It logs to the file `log`. Raises ConfigError where there is no such model, EngineMisconfigured with the end of the
-    log where the server does not come up.
+    It logs to the file `log`. Raises ConfigError where there is no such model or it knows less context,
+    EngineMisconfigured with the end of the log where the server does not come up.
     """
     model = local_path(config.model)
     if not model.is_file():
@@ -49,7 +50,7 @@ async def launch_llamacpp(config: LlamaCppConfig, context: int, log: Path | None
         if isinstance(fault, (ValueError, TimeoutError, EngineError)):
             what = f"was not ready after {LOADING_S:g} s" if isinstance(fault, TimeoutError) else "did not start"
             raise EngineMisconfigured(
-                f"llama.cpp with {config.model} {what} ({fault}). The end of its log:\n{tail}"
+                f"llama.cpp with {config.model} {what} ({fault}){remedy(tail)}. The end of its log:\n{tail}"
             ) from fault
         raise
 
@@ -60,15 +61,21 @@ async def _ready(process: subprocess.Popen[bytes], model: Path, config: LlamaCpp
     if not line:
         raise EngineLost(f"its process ended with {process.wait()}")
     address = json.loads(line)
+    url, key = address["url"], address["api_key"]
+    who = await probe(url, EndpointConfig(urls=(url,), dialect="llamacpp", patience=config.patience), key)
+    if who.context is not None and who.context < context:
+        raise ConfigError(
+            f"model.context: {context} tokens, but {config.model} was trained for {who.context}; set no more than that"
+        )
     http = HttpEngine(
-        address["url"],
+        url,
         LlamaCpp(),
         width=config.width,
         patience=config.patience,
-        api_key=address["api_key"],
+        api_key=key,
         name=f"llamacpp:{model.name}",
         version=f"llamacpp (xllamacpp {version('xllamacpp')})",
-        context=context,
+        context=who.context,
     )
     try:
         await http.generate(Prompt("warm-up", 0, (1,), 1, Sampling(temperature=0.0)))
@@ -119,7 +126,7 @@ def _start(model: Path, config: LlamaCppConfig, context: int, log: IO[bytes]) ->
         "model": model,
         "width": config.width,
         "context": context,
-        "threads": config.threads or len(os.sched_getaffinity(0)),
+        "threads": config.threads or cores(),
         "parent": os.getpid(),
     }
     return subprocess.Popen(
@@ -132,10 +139,27 @@ def _start(model: Path, config: LlamaCppConfig, context: int, log: IO[bytes]) ->
     )
 
 
+def cores() -> int:
+    """CPU cores that this process may use: more threads than these make it many times slower, not faster."""
+    usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()  # of a container: "200000 100000" is 2 cores
+        return max(1, min(usable, int(quota) // int(period)))
+    except (OSError, ValueError):  # no container, or one without a limit: "max 100000"
+        return usable
+
+
 def _first_line(process: subprocess.Popen[bytes]) -> bytes:
     assert process.stdout is not None
     with process.stdout as out:
         return out.readline()
+
+
+def remedy(tail: str) -> str:
+    """What to do about a failure that the end of a log tells of; "" where nothing is known."""
+    if "libgomp" in tail:  # the wheel brings everything but this, and slim images lack it
+        return "; it needs the system's OpenMP library (on Debian and Ubuntu `apt-get install libgomp1`)"
+    return ""
 
 
 def _open_log(log: Path | None) -> IO[bytes]:

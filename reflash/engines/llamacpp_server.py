@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
-QUIET = 1  # llama.cpp's verbosity: errors alone, else every request leaves lines in the log
+QUIET = 2  # llama.cpp's verbosity: errors and warnings; from 3 on every request leaves lines in the log
 
 
 def main() -> None:
@@ -71,6 +71,7 @@ def _serve(args: argparse.Namespace, key: str) -> Any:
     params.n_ctx = args.width * args.context
     params.kv_unified = False  # each sequence has its own share of the cache, whatever the others do
     params.cache_ram_mib = 0  # prompts are not kept aside: 8 GiB by default
+    params.cache_idle_slots = False  # needs the above
     params.fit_params = False  # take the context that was asked for, or fail
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = args.threads
     params.hostnames = ["127.0.0.1"]

