@@ -76,6 +76,9 @@ def check(run: Path, source: Path, rows: int) -> dict[str, Any]:
     for file in [*(run / "dataset/data").glob("*.parquet"), *(run / "rejects").glob("turns-*.parquet")]:
         for row in pq.read_table(file, columns=["conversation", "input_ids", "loss_mask"]).to_pylist():
             seen[row["conversation"]] += 1
+            if 1 not in row["loss_mask"]:
+                wrong += 1
+                continue
             cut = row["loss_mask"].index(1)
             head = [2000 + byte for byte in blake2b(str(row["input_ids"][:cut]).encode(), digest_size=8).digest()]
             wrong += row["input_ids"][cut : cut + 8] != head or 0 in row["loss_mask"][cut:]

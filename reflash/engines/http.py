@@ -86,7 +86,7 @@ class HttpEngine:
         except (aiohttp.ClientError, OSError) as error:
             fault = EngineLost(f"{self.name}: {self._clean(str(error) or type(error).__name__)}")
         else:
-            return self.dialect.completion(raw, prompt, self.name, perf_counter() - sent)
+            return self._read_back(raw, prompt, perf_counter() - sent)
         raise fault
 
     async def aclose(self) -> None:
@@ -100,6 +100,13 @@ class HttpEngine:
                 return raw
             wait = seconds_to_wait(response.headers.get("Retry-After"))
             raise failure(response.status, self._clean(words(raw)), self.name, wait)
+
+    def _read_back(self, raw: bytes, prompt: Prompt, seconds: float) -> Completion:
+        try:
+            return self.dialect.completion(raw, prompt, self.name, seconds)
+        except EngineError as error:
+            error.args = (self._clean(str(error)),)
+            raise
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         length = response.content_length

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from math import ceil, log2
 
 from reflash.types import Judgement, Turn
 
@@ -34,12 +35,7 @@ class ShardSummary:
 
 def length_bin(tokens: int) -> int:
     """The bin of an output length: four to a doubling."""
-    bins = 0
-    edge = 1.0
-    while edge < tokens:
-        edge *= 2 ** (1 / LENGTHS_PER_DOUBLING)
-        bins += 1
-    return bins
+    return ceil(round(LENGTHS_PER_DOUBLING * log2(max(1, tokens)), 9))
 
 
 def bin_edge(number: int) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ class Attempt:
     turns: int
     output_tokens: int
     seconds: float  # with engines ready
-    engines: tuple[str, ...]  # name and version
+    engines: tuple[str, ...]  # engine and version, without addresses: this goes into the dataset card
 
     @property
     def tokens_per_s(self) -> float | None:
@@ -26,5 +27,5 @@ class Attempt:
 
 def attempt_of(snapshot: Snapshot, engines: Sequence[Engine]) -> Attempt:
     """The attempt that a last snapshot and its engines tell of."""
-    names = tuple(f"{e.name} ({e.version})" if e.version else e.name for e in engines)
+    names = tuple(f"{count} × {version}" for version, count in Counter(e.version or "unknown" for e in engines).items())
     return Attempt(snapshot.turns, snapshot.output_tokens, snapshot.seconds, names)

@@ -74,9 +74,18 @@ def make_report(config: RunConfig, ledger: Ledger, summaries: Sequence[ShardSumm
         total=total,
         alarms=tuple(r for r, n in total.reasons.items() if n > share * total.turns),
         exact=total.inexact == 0,
-        attempt=attempt,
+        attempt=attempt if attempt.output_tokens else _last_attempt(ledger) or attempt,
         examples=tuple(_examples(ledger, sorted(done))),
     )
+
+
+def _last_attempt(ledger: Ledger) -> Attempt | None:
+    """The attempt that the last report tells of: a run found finished keeps its figures."""
+    last = ledger.report()
+    if last is None:
+        return None
+    facts = last["attempt"]
+    return Attempt(facts["turns"], facts["output_tokens"], facts["seconds"], tuple(facts["engines"]))
 
 
 def _examples(ledger: Ledger, shards: Sequence[str], wanted: int = 10) -> list[dict[str, str]]:

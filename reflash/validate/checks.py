@@ -252,6 +252,11 @@ def not_exact(row: Row) -> bool:
     return not row.turn.exact
 
 
+@check("token-count", "flagged", "The engine counts another number of emitted tokens than it gave.")
+def token_count(row: Row) -> bool:
+    return row.turn.exact and row.turn.completion_tokens not in (0, len(row.turn.output_ids))
+
+
 @check("prompt-count", "note", "The engine counts another number of prompt tokens than it was sent.")
 def prompt_count(row: Row) -> bool:
     return row.turn.prompt_tokens > 0 and row.turn.prompt_tokens != len(row.turn.prompt_ids)
@@ -262,7 +267,7 @@ CHECKS: tuple[Check, ...] = (
     *(truncated, aborted, thinking_open, empty, short, no_end, two_ends),
     *(id_range, control_token, over_context, loop, one_token),
     *(prompt_drift, text_mismatch, tool_call_broken, history),
-    *(placeholder, undecodable, thinking_missing, repeats_prompt, spells_control),
+    *(placeholder, undecodable, thinking_missing, repeats_prompt, spells_control, token_count),
     *(retokenized, not_exact, prompt_count),
 )
 

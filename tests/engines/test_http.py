@@ -122,6 +122,14 @@ async def test_a_connection_cut_in_mid_body_is_lost(engine: HttpEngine, server: 
     assert isinstance(await fault(engine), EngineLost)
 
 
+async def test_an_engine_closed_under_a_request_loses_it(engine: HttpEngine, server: EngineServer) -> None:
+    server.answer = srv.hang
+    task = asyncio.create_task(fault(engine))
+    await server.got_one.wait()
+    await engine.aclose()
+    assert isinstance(await task, EngineLost)
+
+
 async def test_an_answer_that_does_not_come_is_lost_after_its_time(engine: HttpEngine, server: EngineServer) -> None:
     server.answer = srv.hang
     hasty = HttpEngine(server.url, engine.dialect, patience=Patience(request_s=0.2))
@@ -242,7 +250,7 @@ async def test_a_compressed_answer_is_read(engine: HttpEngine, server: EngineSer
     assert (await engine.generate(prompt(*range(10, 2000), budget=2000))).prompt_tokens == 1990
 
 
-@pytest.mark.parametrize("status", [400, 401, 500])
+@pytest.mark.parametrize("status", [200, 400, 401, 500])
 async def test_the_key_is_in_no_error_and_no_repr(engine: HttpEngine, server: EngineServer, status: int) -> None:
     server.answer = srv.json({"error": {"message": f"bad key {KEY}"}}, status)
     errors = [await fault(engine)]

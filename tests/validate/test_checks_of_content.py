@@ -168,6 +168,12 @@ def test_a_row_made_from_text_is_noted_as_not_exact() -> None:
     assert judged(ended("Paris."), exact=False, content="Paris.").notes == ("not-exact",)
 
 
+def test_an_answer_that_the_engine_counts_otherwise_is_flagged() -> None:
+    emitted = ended("Paris.")
+    assert judged(emitted, completion_tokens=len(emitted) - 1).reasons == ("token-count",)
+    assert judged(emitted, completion_tokens=len(emitted)).reasons == ()
+
+
 def test_a_prompt_that_the_engine_counts_otherwise_is_noted() -> None:
     assert judged(ended("Paris."), prompt_tokens=3).notes == ("prompt-count",)
     assert judged(ended("Paris."), prompt_tokens=0).notes == ()

@@ -56,7 +56,7 @@ class LlamaCpp:
         answer = read_answer(raw, engine)
         counted = read_count(answer, "tokens_predicted", engine)
         return Completion(
-            tokens=read_ids(raw, answer, "tokens", counted, engine),
+            tokens=read_ids(raw, answer, "tokens", engine),
             finish_reason=read_end(answer.get("stop_type"), ENDS, engine),
             engine=engine,
             prompt_tokens=read_count(answer, "tokens_evaluated", engine),

@@ -66,7 +66,7 @@ class Sglang:
             raise _aborted(end, engine)
         counted = read_count(meta, "completion_tokens", engine)
         return Completion(
-            tokens=read_ids(raw, answer, "output_ids", counted, engine),
+            tokens=read_ids(raw, answer, "output_ids", engine),
             finish_reason=read_end(end.get("type"), ENDS, engine),
             engine=engine,
             prompt_tokens=read_count(meta, "prompt_tokens", engine),

@@ -73,7 +73,7 @@ class Vllm:
         counted = read_count(usage, "completion_tokens", engine)
         check_echo(choice.get("prompt_token_ids"), prompt.tokens, engine)
         return Completion(
-            tokens=read_ids(raw, choice, "token_ids", counted, engine),
+            tokens=read_ids(raw, choice, "token_ids", engine),
             finish_reason=ended,
             engine=engine,
             prompt_tokens=read_count(usage, "prompt_tokens", engine),
