@@ -19,7 +19,8 @@ from reflash.engines.dialects.reading import (
     read_text,
 )
 from reflash.errors import EngineGarbage, EngineRefused
-from reflash.types import Completion, Message, Prompt, ToolCall
+from reflash.messages import message_dict
+from reflash.types import Completion, Prompt, ToolCall
 
 ENDS: dict[str, Ended] = {"stop": "stop", "tool_calls": "stop", "function_call": "stop", "length": "length"}
 
@@ -44,7 +45,7 @@ class Chat:
         s = prompt.sampling
         body: dict[str, Any] = {
             "model": model,
-            "messages": [_sent(message) for message in prompt.messages],
+            "messages": [message_dict(message) for message in prompt.messages],
             "max_tokens": prompt.max_new_tokens,
             "temperature": s.temperature,
             "top_p": s.top_p,
@@ -88,22 +89,6 @@ class Chat:
             tool_calls=_calls(message, engine),
             exact=False,
         )
-
-
-def _sent(message: Message) -> dict[str, Any]:
-    out: dict[str, Any] = {"role": message.role, "content": message.content}
-    if message.reasoning is not None:
-        out["reasoning_content"] = message.reasoning
-    if message.tool_calls:
-        out["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-            for call in message.tool_calls
-        ]
-    if message.tool_call_id is not None:
-        out["tool_call_id"] = message.tool_call_id
-    if message.name is not None:
-        out["name"] = message.name
-    return out
 
 
 def _calls(message: Mapping[str, Any], engine: str) -> tuple[ToolCall, ...]:
