@@ -141,14 +141,18 @@ def main() -> None:
 
 
 def _regenerate(config: Any, verbose: bool) -> None:
-    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "INFO" if verbose else "ERROR")
     os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "120")
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+    from prefect import tags
+
     from flows import watch
+    from flows.logs import quiet_terminal
     from flows.regenerate import regenerate as flow
     from flows.screen import progress_bar, show_report
 
-    with progress_bar() as listener:
+    if not verbose:
+        quiet_terminal()
+    with progress_bar() as listener, tags("reflash"):
         watch.listeners.append(listener)
         try:
             report = flow(config)

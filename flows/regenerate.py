@@ -9,6 +9,7 @@ from prefect import flow, runtime
 from prefect.futures import PrefectFuture
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
+from flows.logs import show_in_run
 from flows.watch import follow
 from reflash.config.run import RunConfig
 from reflash.errors import RunIncomplete
@@ -24,7 +25,7 @@ from tasks.publish import publish
 from tasks.report import report
 from tasks.validate import validate
 
-SHARDS_AT_ONCE = 4  # the tail of one runs beside the head of the next; more would only hold rows in memory
+SHARDS_AT_ONCE = 3  # the tail of one runs beside the head of the next; more would only hold rows in memory
 STAGES = 3
 
 
@@ -45,6 +46,7 @@ def regenerate(config: RunConfig) -> Report:
 
     Raises RunIncomplete where a row is missing at the end.
     """
+    show_in_run()
     ledger = open_ledger(config.run, create=True)
     with closing(WorkerPool(config.plan.workers)) as pool:
         shards = plan(config, pool)

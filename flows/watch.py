@@ -2,31 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, cast
+import time
+from collections.abc import Callable, Iterator, Sequence
+from queue import Empty, SimpleQueue
+from typing import TypeAlias, cast
 from uuid import UUID
 
+from prefect import get_run_logger
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
-from prefect.futures import PrefectFuture, wait
+from prefect.futures import PrefectFuture
 
 from reflash.generate.fleet import Fleet
 from reflash.generate.progress import Snapshot
-from reflash.report.words import describe
+from reflash.publish.summary import ShardSummary, add_up
+from reflash.report.attempt import attempt_of
+from reflash.report.words import describe, duration
 
 TICK_S = 2.0
+
+Stage: TypeAlias = PrefectFuture[ShardSummary]
 
 listeners: list[Callable[[Snapshot], None]] = []  # the command line's progress bar, in the same process
 
 
-def follow(fleet: Fleet, futures: Sequence[PrefectFuture[Any]]) -> None:
-    """Wait for every future, telling how far the run is every two seconds. Failures are left in the futures."""
-    artifact = cast(UUID, create_progress_artifact(0.0, description="Conversations finished"))
-    left = list(futures)
-    while left:
-        left = list(wait(left, timeout=TICK_S).not_done)
+def follow(fleet: Fleet, stages: Sequence[Stage]) -> None:
+    """Wait for every shard's last stage, telling how far the run is every two seconds. Failures stay in the futures."""
+    began, ready = time.monotonic(), False
+    first = describe(fleet.progress.snapshot())
+    artifact = cast(UUID, create_progress_artifact(0.0, key="progress", description=first))
+    for judged in _judged(stages):
         snapshot = fleet.progress.snapshot()
-        update_progress_artifact(artifact, round(100 * snapshot.share, 1), description=describe(snapshot))
+        if snapshot.seconds and not ready:
+            ready = True
+            names = ", ".join(attempt_of(snapshot, fleet.engines).engines)
+            waited = duration(max(0.0, time.monotonic() - snapshot.seconds - began))
+            get_run_logger().info(f"Engines ready after {waited}: {names}")
+        update_progress_artifact(artifact, round(100 * snapshot.share, 1), description=describe(snapshot, judged))
         for listener in listeners:
             listener(snapshot)
-    for future in futures:
-        future.wait()  # keeps the final state; without it `state` asks the server, which may not know yet
+
+
+def _judged(stages: Sequence[Stage]) -> Iterator[ShardSummary]:
+    """The shards that are done so far, added up: every two seconds, and once more when the last one is done."""
+    done: SimpleQueue[Stage] = SimpleQueue()  # `wait` with a timeout leaves a callback behind in each future, each time
+    for stage in stages:
+        stage.add_done_callback(done.put)
+    judged, left = ShardSummary(), len(stages)
+    while left:
+        stages[0].wait(timeout=0)  # raises where a person has suspended the run
+        tick = time.monotonic() + TICK_S
+        while left and (ended := _next(done, tick)):
+            left -= 1
+            ended.wait()  # keeps the final state; without it `state` asks the server, which may not know yet
+            if ended.state.is_completed():
+                judged = add_up((judged, ended.result()))
+        yield judged
+
+
+def _next(done: SimpleQueue[Stage], until: float) -> Stage | None:
+    try:
+        return done.get(timeout=max(0.0, until - time.monotonic()))
+    except Empty:
+        return None

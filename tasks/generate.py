@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from prefect import task
+from prefect import get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.tasks import Task
 
 from reflash.errors import EngineMisconfigured, RunStopped
 from reflash.generate.fleet import Fleet, ShardDone
+from reflash.report.lines import commit_line
 from reflash.types import Shard
 
 FINAL = (RunStopped, EngineMisconfigured)  # trying again would end the same way
@@ -30,4 +31,6 @@ def may_pass(_task: Task[..., object], _run: TaskRun, state: State[object]) -> b
 )
 def generate(shard: Shard, fleet: Fleet) -> ShardDone:
     """Answer what the shard still lacks and commit it; a try goes on where the last one ended."""
-    return fleet.run_shard(shard)
+    done = fleet.run_shard(shard)
+    get_run_logger().info(commit_line(shard, done.resumed, fresh=done.fresh))
+    return done

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prefect import task
+from prefect import get_run_logger, task
 from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
 
@@ -10,6 +10,7 @@ from reflash.config.run import RunConfig
 from reflash.ledger.ledger import open_ledger
 from reflash.plan.plan import plan_run
 from reflash.pool import WorkerPool
+from reflash.report.lines import plan_line
 from reflash.report.tables import plan_table
 from reflash.types import Shard
 
@@ -19,9 +20,7 @@ def plan(config: RunConfig, pool: WorkerPool) -> list[Shard]:
     """Read the source, render the first prompts, write the shards; found whole, it is left as it is."""
     ledger = open_ledger(config.run, create=True)
     shards = plan_run(config, ledger, pool)
-    create_table_artifact(
-        key="plan",
-        table=plan_table(ledger.source_counts(), shards),
-        description=f"What became of the rows of {config.source.path}",
-    )
+    line = plan_line(ledger.source_counts(), shards)
+    get_run_logger().info(line)
+    create_table_artifact(key="plan", table=plan_table(ledger.source_counts(), shards), description=line)
     return shards

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from prefect import task
+from prefect import get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 
 from reflash.config.run import RunConfig
 from reflash.pool import WorkerPool
 from reflash.publish.run import publish_shard
 from reflash.publish.summary import ShardSummary
+from reflash.report.lines import shard_line
 from reflash.types import Shard
 
 
@@ -21,4 +22,6 @@ from reflash.types import Shard
 )
 def publish(shard: Shard, config: RunConfig, pool: WorkerPool) -> ShardSummary:
     """Write the good rows and the others, in another process."""
-    return pool.submit(publish_shard, config, shard.name).result()
+    summary = pool.submit(publish_shard, config, shard.name).result()
+    get_run_logger().info(shard_line(summary))
+    return summary

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prefect import task
+from prefect import get_run_logger, task
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.cache_policies import NO_CACHE
 
@@ -10,6 +10,7 @@ from reflash.config.run import RunConfig
 from reflash.ledger.ledger import open_ledger
 from reflash.publish.summary import ShardSummary
 from reflash.report.attempt import Attempt
+from reflash.report.lines import alarm_lines, verdict_line
 from reflash.report.report import Report
 from reflash.report.tables import shards_table, verdicts_table
 from reflash.report.text import report_markdown
@@ -19,9 +20,12 @@ from reflash.report.write import write_report
 @task(name="report", task_run_name="report", tags=["reflash"], cache_policy=NO_CACHE, result_serializer="json")
 def report(config: RunConfig, summaries: list[ShardSummary], attempt: Attempt) -> Report:
     """Sum up, write report.json, report.md and the dataset card, and show them as artifacts."""
-    ledger = open_ledger(config.run)
-    result = write_report(config, ledger, summaries, attempt)
-    create_table_artifact(key="shards", table=shards_table(summaries), description="Shards, one a row")
+    result = write_report(config, open_ledger(config.run), summaries, attempt)
+    log, total, verdict = get_run_logger(), result.total, verdict_line(result)
+    log.info(f"{verdict} Report: {result.run}/report.md")
+    for line in alarm_lines(result.alarms, total.reasons, total.turns):
+        log.warning(line)
+    create_table_artifact(key="shards", table=shards_table(summaries), description="Shards, the worst first")
     create_table_artifact(key="verdicts", table=verdicts_table(result), description="Turns by verdict and reason")
-    create_markdown_artifact(key="report", markdown=report_markdown(result), description=result.title)
+    create_markdown_artifact(key="report", markdown=report_markdown(result), description=verdict)
     return result

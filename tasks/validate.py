@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from prefect import task
+from prefect import get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 
 from reflash.config.run import RunConfig
 from reflash.pool import WorkerPool
+from reflash.report.lines import alarm_lines
 from reflash.types import Shard
 from reflash.validate.run import validate_shard
 from reflash.validate.summary import Tally
@@ -20,5 +21,8 @@ from reflash.validate.summary import Tally
     result_serializer="json",
 )
 def validate(shard: Shard, config: RunConfig, pool: WorkerPool) -> Tally:
-    """Judge each turn, in another process: no engine waits for it."""
-    return pool.submit(validate_shard, config, shard.name).result()
+    """Judge each turn, in another process: no engine waits for it. A reason that hits too many is a warning."""
+    tally = pool.submit(validate_shard, config, shard.name).result()
+    for line in alarm_lines(tally.alarms, tally.reasons, tally.turns):
+        get_run_logger().warning(f"Shard {shard.name}: {line}")
+    return tally

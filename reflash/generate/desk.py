@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from reflash.types import Planned
@@ -16,7 +16,8 @@ class Batch:
 
     shard: str
     todo: deque[Planned]
-    left: int  # conversations neither finished nor given up
+    size: int  # conversations in all
+    left: int  # of them neither finished nor given up
     over: asyncio.Event = field(default_factory=asyncio.Event)
     undone: list[tuple[str, str]] = field(default_factory=list)  # conversation and error, to be tried again
     error: BaseException | None = None  # what ended the whole batch
@@ -41,14 +42,15 @@ class Desk:
         self._open: list[Batch] = []
         self._waiting: deque[asyncio.Future[None]] = deque()
 
-    def lay(self, shard: str, rows: Sequence[Planned]) -> Batch:
-        """Open a batch; its conversations are given out after those of shards before it."""
-        batch = Batch(shard, deque(rows), len(rows))
-        if not rows:
+    def lay(self, shard: str, rows: Iterable[Planned]) -> Batch:
+        """Open a batch; its conversations are given out after those of shards before it. A deque is emptied."""
+        todo = rows if isinstance(rows, deque) else deque(rows)
+        batch = Batch(shard, todo, len(todo), len(todo))
+        if not todo:
             batch.over.set()
         self._open.append(batch)
         self._open.sort(key=lambda b: b.shard)
-        for _ in range(min(len(rows), len(self._waiting))):
+        for _ in range(min(len(todo), len(self._waiting))):
             self._wake_one()
         return batch
 

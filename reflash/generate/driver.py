@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from reflash.config.run import RunConfig
@@ -58,8 +58,8 @@ class Driver:
         """Whether it ended because its engines were gone: new ones may do better."""
         return isinstance(self._error, EngineError) and self._error.retryable
 
-    async def run(self, shard: str, rows: Sequence[Planned]) -> None:
-        """Answer conversations of a shard; when it returns, all are in segments.
+    async def run(self, shard: str, rows: Iterable[Planned]) -> None:
+        """Answer conversations of a shard; when it returns, all are in segments. A deque is emptied on the way.
 
         Raises RunIncomplete where some got no answer (those that did are safe), RunStopped, or the error that
         ended the run for all shards.
@@ -79,7 +79,7 @@ class Driver:
         if batch.undone:
             conversation, error = batch.undone[0]
             raise RunIncomplete(
-                f"shard {shard}: {len(batch.undone)} of {len(rows)} conversations got no answer;"
+                f"shard {shard}: {len(batch.undone)} of {batch.size} conversations got no answer;"
                 f" {conversation}: {error}"
             )
 
@@ -124,7 +124,7 @@ class Driver:
         except ReflashError as error:  # the run's folder cannot be written: going on would lose answers
             self.end(error)
             return
-        self._progress.finished(turns)
+        self._progress.finished(batch.shard, turns)
         batch.one_less()
 
     def _given_up(self, batch: Batch, failure: Unanswered, answered_before: int) -> None:

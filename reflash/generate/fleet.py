@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Coroutine
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
@@ -71,16 +72,25 @@ class Fleet:
         Raises RunIncomplete, RunStopped, EngineError or StoreError.
         """
         if self._ledger.is_committed(shard.name):
-            self.progress.resumed(shard.rows)
+            self.progress.found(shard.name, shard.rows)
             return ShardDone(shard.name, shard.rows, shard.rows, fresh=False)
-        planned = self._ledger.planned(shard.name)
-        done = set(self._ledger.finished(shard.name)["conversation"].to_pylist())
-        todo = [p for p in planned if p.conversation.id not in done]
-        self.progress.resumed(len(planned) - len(todo))
+        turns, todo = self._todo(shard.name)
+        resumed = len(turns) - len(todo)
+        self.progress.found(shard.name, resumed)
         self._call(self._drive(shard.name, todo))
+        self._ledger.commit(shard.name, turns)
+        return ShardDone(shard.name, shard.rows, resumed, fresh=True)
+
+    def _todo(self, shard: str) -> tuple[dict[str, int], deque[Planned]]:
+        """Turns by conversation in the plan's order, and what no segment holds yet.
+
+        Only the latter keeps rows in memory, and each only until it is answered.
+        """
+        planned = self._ledger.planned(shard)
         calls = self._config.tools.calls == "regenerate"
-        self._ledger.commit(shard.name, planned, lambda c: len(c.turns(regenerate_calls=calls)))
-        return ShardDone(shard.name, shard.rows, len(planned) - len(todo), fresh=True)
+        turns = {p.conversation.id: len(p.conversation.turns(regenerate_calls=calls)) for p in planned}
+        done = self._ledger.finished_conversations(shard)
+        return turns, deque(p for p in planned if p.conversation.id not in done)
 
     async def _ready(self) -> Driver:
         """The driver, with engines opened at the first need, and again where they were lost."""
@@ -98,7 +108,7 @@ class Fleet:
         self.progress.begin()
         return Driver(self._config, self._ledger, renderer, self.engines, self.progress)
 
-    async def _drive(self, shard: str, todo: list[Planned]) -> None:
+    async def _drive(self, shard: str, todo: deque[Planned]) -> None:
         if not todo:
             return
         task = asyncio.ensure_future(self._ready())

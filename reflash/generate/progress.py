@@ -35,13 +35,14 @@ class Progress:
 
     def __init__(self, rows_all: int) -> None:
         self._rows_all = rows_all
-        self._resumed = self._rows = self._turns = self._tokens = 0
+        self._done: dict[str, int] = {}  # conversations by shard
+        self._rows = self._turns = self._tokens = 0  # of this attempt
         self._start: float | None = None
         self._recent: deque[tuple[float, int]] = deque()
 
-    def resumed(self, rows: int) -> None:
-        """Conversations that an earlier attempt finished."""
-        self._resumed += rows
+    def found(self, shard: str, rows: int) -> None:
+        """Conversations of a shard that are finished as work on it begins, or begins again."""
+        self._done[shard] = rows
 
     @property
     def began(self) -> float | None:
@@ -52,9 +53,10 @@ class Progress:
         """The engines are ready: time counts from here."""
         self._start = self._start or time.monotonic()
 
-    def finished(self, turns: Sequence[Turn]) -> None:
+    def finished(self, shard: str, turns: Sequence[Turn]) -> None:
         """One conversation is finished."""
         now = time.monotonic()
+        self._done[shard] = self._done.get(shard, 0) + 1
         tokens = sum(t.completion_tokens for t in turns)
         self._rows += 1
         self._turns += sum(1 for t in turns if t.output_ids or t.content)
@@ -69,14 +71,14 @@ class Progress:
         seconds = now - self._start if self._start else 0.0
         recent = [tokens for when, tokens in list(self._recent) if when >= now - WINDOW_S]
         rate = sum(recent) / min(WINDOW_S, seconds) if seconds > 0 else 0.0
-        left = self._rows_all - self._resumed - self._rows
+        done = sum(list(self._done.values()))
         per_row = self._tokens / self._rows if self._rows else 0.0
         return Snapshot(
-            rows=self._resumed + self._rows,
+            rows=done,
             rows_all=self._rows_all,
             turns=self._turns,
             output_tokens=self._tokens,
             tokens_per_s=rate,
             seconds=seconds,
-            seconds_left=left * per_row / rate if rate > 0 and per_row > 0 else None,
+            seconds_left=(self._rows_all - done) * per_row / rate if rate > 0 and per_row > 0 else None,
         )

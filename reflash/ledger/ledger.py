@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -25,7 +25,7 @@ from reflash.ledger.schema import (
     whole_and_ordered,
 )
 from reflash.store.objects import Store, open_store
-from reflash.types import Conversation, Judgement, Planned, Shard, Turn
+from reflash.types import Judgement, Planned, Shard, Turn
 
 log = logging.getLogger(__name__)
 
@@ -100,13 +100,17 @@ class Ledger:
                 log.warning("%s; its rows are generated again", error)
         return pa.concat_tables(tables)
 
-    def commit(self, shard: str, planned: Sequence[Planned], turns_of: Callable[[Conversation], int]) -> bool:
+    def finished_conversations(self, shard: str) -> set[str]:
+        """Ids of the conversations that segments hold."""
+        return set(self.finished(shard)["conversation"].to_pylist())
+
+    def commit(self, shard: str, turns: Mapping[str, int]) -> bool:
         """Make the shard's part from its segments, once; False where somebody else was first. The segments go.
 
-        Each conversation's turns are taken once, in the plan's order. Raises RunIncomplete where one is missing.
+        `turns` by conversation, in the plan's order: each is taken once. Raises RunIncomplete where one is missing.
         """
         finished = self.finished(shard)
-        order = whole_and_ordered(finished, {p.conversation.id: turns_of(p.conversation) for p in planned}, shard)
+        order = whole_and_ordered(finished, turns, shard)
         try:
             self.store.put_new(names.part(shard), to_parquet(finished.take(order)))
             first = True

@@ -119,13 +119,16 @@ def _columns(table: pa.Table) -> dict[str, list[Any]]:
     }
 
 
+_INTS: dict[int, int] = {}  # one object an id, not one an occurrence: a shard of long prompts takes a quarter
+
+
 def _id_tuples(column: pa.ChunkedArray) -> list[tuple[int, ...]]:
     out: list[tuple[int, ...]] = []
     for chunk in column.chunks:
-        ids = chunk.flatten().to_numpy().tolist()
+        ids = chunk.flatten().to_numpy()
         at = 0
         for length in pc.list_value_length(chunk).to_pylist():
-            out.append(tuple(ids[at : at + length]))
+            out.append(tuple([_INTS.setdefault(i, i) for i in ids[at : at + length].tolist()]))
             at += length
     return out
 

@@ -11,19 +11,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Mid tones on a transparent ground: at least 3.9 to 1 against white, and against the near-black of dark pages.
-INK = "#7c828c"
-FAINT = "#7c828c40"
+# Mid tones on a transparent ground: at least 3.4 to 1 against the greys of Prefect's pages, light (#eaeaeb) and dark
+# (#26272b), more against white and black.
+INK = "#747a84"
+FAINT = "#747a8440"
 BAR = "#4a86e8"
 FILL = "#4a86e833"
-MARK = "#d9782d"
+MARK = "#c46210"
 
 WIDTH = 7.2  # inches
 DPI = 144
+TEXT, TITLE = 10, 11  # points; a page shows the picture at two thirds of its size
 POINTS = 360  # of a curve; more are averaged, so that a run of days costs no more bytes than one of minutes
 BINS = 36
 BAR_HEIGHT = 0.27  # inches
-MAX_BARS = 32
+MAX_BARS = 30
 
 _LENGTHS = "Answers by length"
 
@@ -44,15 +46,17 @@ def throughput_chart(seconds: Sequence[float], tokens: Sequence[float]) -> str:
         axes.set_ylim(0, max(rates) * 1.18 or 1)
         axes.set_xlim(min(x), max(x) if max(x) > min(x) else min(x) + 1)
         _head(axes, "Output tokens per second", f"mean {mean:,.0f}")
-        axes.set_xlabel(f"{unit} since the start", color=INK, fontsize=8)
+        axes.set_xlabel(f"{unit} since the start", color=INK, fontsize=TEXT)
 
-    return _chart(draw if len(tokens) else _nothing("Output tokens per second"), height=2.5)
+    if not len(tokens):
+        return _nothing("Output tokens per second")
+    return _chart(draw, height=2.5)
 
 
 def lengths_chart(lengths: Sequence[int]) -> str:
     """Answers by their length in tokens, on a logarithmic axis, with the median and the 99th percentile."""
     if not lengths:
-        return _chart(_nothing(_LENGTHS), height=2.5)
+        return _nothing(_LENGTHS)
     import numpy as np
 
     known = np.maximum(1, np.asarray(lengths))
@@ -69,7 +73,7 @@ def binned_lengths_chart(counts: Mapping[float, int]) -> str:
     """The same from counts by a bin's largest length in tokens; bins are of one width on a logarithmic axis."""
     ends = sorted(end for end, count in counts.items() if count > 0)
     if not ends:
-        return _chart(_nothing(_LENGTHS), height=2.5)
+        return _nothing(_LENGTHS)
     width = min((high / low for low, high in pairwise(sorted(counts))), default=2.0)
     edges, found = [ends[0] / width], []
     for end in ends:
@@ -83,7 +87,7 @@ def binned_lengths_chart(counts: Mapping[float, int]) -> str:
 
 
 def bars_chart(counts: Mapping[str, int]) -> str:
-    """One bar a name, in the mapping's order from the top; beyond 32 names the rest is one bar."""
+    """One bar a name, in the mapping's order from the top; beyond 30 names the rest is one bar."""
     items = list(counts.items())
     if len(items) > MAX_BARS:
         rest = items[MAX_BARS - 1 :]
@@ -98,17 +102,18 @@ def bars_chart(counts: Mapping[str, int]) -> str:
         top = max(values) or 1
         axes.set_xlim(0, top * 1.12)
         for place, value in zip(places, values, strict=True):
-            axes.text(value + top * 0.008, place, f"{value:,}", color=INK, fontsize=8, va="center")
+            axes.text(value + top * 0.008, place, f"{value:,}", color=INK, fontsize=TEXT, va="center")
         axes.xaxis.set_visible(False)
         axes.yaxis.grid(visible=False)
         axes.spines["bottom"].set_visible(False)
         axes.tick_params(axis="y", length=0)
 
-    return _chart(draw if items else _nothing(""), height=0.25 + BAR_HEIGHT * max(3, len(items)))
+    return _chart(draw, height=0.25 + BAR_HEIGHT * max(3, len(items))) if items else _nothing("")
 
 
 def _histogram(edges: Sequence[float], counts: Sequence[int], lines: Sequence[float], said: str) -> str:
     """Bars between ascending edges, in tokens, with dashed lines and what they mean."""
+    from matplotlib.ticker import LogLocator, NullLocator
 
     def draw(axes: Axes) -> None:
         widths = [(high - low) * 0.92 for low, high in pairwise(edges)]
@@ -117,9 +122,10 @@ def _histogram(edges: Sequence[float], counts: Sequence[int], lines: Sequence[fl
         for value in lines:
             axes.axvline(value, color=MARK, linewidth=1, linestyle=(0, (4, 3)))
         _head(axes, _LENGTHS, said)
-        axes.set_xlabel("tokens", color=INK, fontsize=8)
+        axes.set_xlabel("tokens", color=INK, fontsize=TEXT)
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))  # where lengths span less than a decade too
         axes.xaxis.set_major_formatter(_thousands)
-        axes.xaxis.set_minor_formatter(lambda _value, _place: "")
+        axes.xaxis.set_minor_locator(NullLocator())
 
     return _chart(draw, height=2.5)
 
@@ -153,7 +159,7 @@ def _chart(draw: Callable[[Axes], None], height: float) -> str:
     axes.yaxis.grid(visible=True, color=FAINT, linewidth=0.8)
     axes.yaxis.set_major_locator(MaxNLocator(6, integer=True))
     axes.yaxis.set_major_formatter(_thousands)
-    axes.tick_params(which="both", colors=INK, labelsize=8)
+    axes.tick_params(which="both", colors=INK, labelsize=TEXT)
     axes.tick_params(axis="y", length=0)
     draw(axes)
     out = io.BytesIO()
@@ -162,17 +168,19 @@ def _chart(draw: Callable[[Axes], None], height: float) -> str:
 
 
 def _head(axes: Axes, left: str, right: str) -> None:
-    axes.set_title(left, loc="left", color=INK, fontsize=9, fontweight="bold")
-    axes.set_title(right, loc="right", color=MARK, fontsize=8)
+    axes.set_title(left, loc="left", color=INK, fontsize=TITLE, fontweight="bold")
+    axes.set_title(right, loc="right", color=MARK, fontsize=TEXT)
 
 
-def _nothing(title: str) -> Callable[[Axes], None]:
+def _nothing(title: str) -> str:
+    """A low chart that says that there is none."""
+
     def draw(axes: Axes) -> None:
         _head(axes, title, "")
         axes.set_axis_off()
-        axes.text(0.5, 0.5, "nothing yet", color=INK, fontsize=10, ha="center", va="center")
+        axes.text(0.5, 0.5, "too little to draw", color=INK, fontsize=TITLE, ha="center", va="center")
 
-    return draw
+    return _chart(draw, height=0.8)
 
 
 def _thousands(value: float, _place: Any) -> str:

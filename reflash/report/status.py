@@ -15,9 +15,7 @@ def run_status(run: str) -> dict[str, Any]:
     committed = ledger.committed()
     rows = sum(s.rows for s in shards)
     done = sum(s.rows for s in shards if s.name in committed)
-    under_way = sum(
-        len(set(ledger.finished(s.name)["conversation"].to_pylist())) for s in shards if s.name not in committed
-    )
+    under_way = sum(len(ledger.finished_conversations(s.name)) for s in shards if s.name not in committed)
     return {
         "run": ledger.where,
         "model": manifest.decides["model"]["name"],

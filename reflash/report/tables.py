@@ -7,52 +7,64 @@ from typing import Any
 
 from reflash.publish.summary import ShardSummary
 from reflash.report.report import Report
+from reflash.report.words import ranked
 from reflash.types import Shard
 from reflash.validate.checks import REASONS
 
 Table = list[dict[str, Any]]
 
 
+VERDICTS = {
+    "good": "in the dataset",
+    "flagged": "set aside: doubtful",
+    "rejected": "set aside: unfit",
+}
+
+
 def plan_table(counts: Mapping[str, int], shards: Sequence[Shard]) -> Table:
     """What became of the source's rows."""
     rows = [
-        {"what": f"source rows {name}" if name != "rows" else "source rows", "count": n} for name, n in counts.items()
+        {"what": f"source rows: {name}" if name != "rows" else "source rows", "count": f"{n:,}"}
+        for name, n in counts.items()
     ]
     planned = [
-        {"what": "conversations planned", "count": sum(s.rows for s in shards)},
-        {"what": "turns to generate", "count": sum(s.turns for s in shards)},
-        {"what": "shards", "count": len(shards)},
+        {"what": "conversations planned", "count": f"{sum(s.rows for s in shards):,}"},
+        {"what": "turns to generate", "count": f"{sum(s.turns for s in shards):,}"},
+        {"what": "shards", "count": f"{len(shards):,}"},
     ]
     return rows + planned
 
 
 def shards_table(summaries: Sequence[ShardSummary]) -> Table:
-    """One row a shard."""
+    """One row a shard, the one with the smallest share of good turns first."""
     return [
         {
             "shard": ", ".join(s.shards),
-            "turns": s.turns,
-            "good": s.verdicts.get("good", 0),
-            "flagged": s.verdicts.get("flagged", 0),
-            "rejected": s.verdicts.get("rejected", 0),
-            "output tokens": s.output_tokens,
-            "retried": s.retried,
+            "good share": f"{_good_share(s):.1%}",
+            "turns": f"{s.turns:,}",
+            **{verdict: f"{s.verdicts.get(verdict, 0):,}" for verdict in VERDICTS},
+            "mostly": next(iter(ranked(s.reasons)), ""),
+            "output tokens": f"{s.output_tokens:,}",
+            "tokens a turn": f"{s.output_tokens / max(1, s.turns):,.0f}",
+            "retried": f"{s.retried:,}",
         }
-        for s in summaries
+        for s in sorted(summaries, key=lambda s: (_good_share(s), s.shards))
     ]
 
 
 def verdicts_table(report: Report) -> Table:
     """Turns by verdict, then by reason, with what each reason means."""
-    turns = max(1, report.total.turns)
-    verdicts: Table = [
-        {"what": name, "turns": report.total.verdicts.get(name, 0), "meaning": meaning}
-        for name, meaning in (
-            ("good", "in the dataset"),
-            ("flagged", "set aside: doubtful"),
-            ("rejected", "set aside: unfit"),
-        )
+    counted = [
+        *(("verdict", name, report.total.verdicts.get(name, 0), meaning) for name, meaning in VERDICTS.items()),
+        *(("reason", name, n, REASONS.get(name, "")) for name, n in ranked(report.total.reasons).items()),
+        *(("note", name, n, REASONS.get(name, "")) for name, n in ranked(report.total.notes).items()),
     ]
-    counted = {**report.total.reasons, **report.total.notes}
-    reasons: Table = [{"what": name, "turns": n, "meaning": REASONS.get(name, "")} for name, n in counted.items()]
-    return [row | {"share": f"{int(row['turns']) / turns:.1%}"} for row in verdicts + reasons]
+    turns = max(1, report.total.turns)
+    return [
+        {"kind": kind, "name": name, "turns": f"{n:,}", "share": f"{n / turns:.1%}", "meaning": meaning}
+        for kind, name, n, meaning in counted
+    ]
+
+
+def _good_share(summary: ShardSummary) -> float:
+    return summary.verdicts.get("good", 0) / max(1, summary.turns)

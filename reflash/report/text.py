@@ -4,40 +4,32 @@ from __future__ import annotations
 
 from reflash.publish.summary import BIN_S, ShardSummary, bin_edge
 from reflash.report.charts import binned_lengths_chart, throughput_chart
+from reflash.report.lines import verdict_line
 from reflash.report.report import Report
-from reflash.report.words import duration, foreign, table
+from reflash.report.tables import VERDICTS
+from reflash.report.words import duration, foreign, last_part, ranked, table
 from reflash.validate.checks import REASONS
 
 
 def report_markdown(report: Report) -> str:
     """The whole report, charts included as data URIs; under 1 MB."""
     parts = [
-        f"# {foreign(report.title)}",
-        _verdict(report),
+        f"# {foreign(last_part(report.source))} answered by {foreign(last_part(report.model))}",
+        f"**{verdict_line(report)}**",
         _warnings(report),
-        "## Rows",
-        _rows(report),
         "## Verdicts",
         _verdicts(report),
         "## Output",
-        _output(report),
         _charts(report.total),
+        _output(report),
         "## Examples",
         _examples(report),
+        "## Rows",
+        _rows(report),
         "## Where it lies",
         _where(report),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _verdict(report: Report) -> str:
-    if not report.complete:
-        return (
-            f"**Not finished: {report.shards_done} of {report.shards} shards.** "
-            "The same command goes on with the rest; nothing of what is done is made again."
-        )
-    share = report.good / max(1, report.total.turns)
-    return f"**{report.good:,} of {report.total.turns:,} turns ({share:.1%}) are fit to train on.**"
 
 
 def _warnings(report: Report) -> str:
@@ -52,16 +44,18 @@ def _warnings(report: Report) -> str:
 
 
 def _rows(report: Report) -> str:
-    counts = [(f"source rows {k}" if k != "rows" else "source rows", f"{v:,}") for k, v in report.source_counts.items()]
+    counts = [
+        (f"source rows: {k}" if k != "rows" else "source rows", f"{v:,}") for k, v in report.source_counts.items()
+    ]
     planned = [("conversations planned", f"{report.conversations:,}"), ("turns planned", f"{report.planned_turns:,}")]
     return table(("what", "count"), [*counts, *planned])
 
 
 def _verdicts(report: Report) -> str:
     turns = max(1, report.total.turns)
-    rows = [(name, report.total.verdicts.get(name, 0), "") for name in ("good", "flagged", "rejected")]
-    rows += [(f"`{k}`", v, REASONS.get(k, "")) for k, v in report.total.reasons.items()]
-    rows += [(f"`{k}` (note)", v, REASONS.get(k, "")) for k, v in report.total.notes.items()]
+    rows = [(f"**{name}**", report.total.verdicts.get(name, 0), meaning) for name, meaning in VERDICTS.items()]
+    rows += [(f"`{k}`", v, REASONS.get(k, "")) for k, v in ranked(report.total.reasons).items()]
+    rows += [(f"`{k}` (note)", v, REASONS.get(k, "")) for k, v in ranked(report.total.notes).items()]
     return table(
         ("verdict or reason", "turns", "share", "meaning"), [(a, f"{n:,}", f"{n / turns:.1%}", b) for a, n, b in rows]
     )
@@ -76,10 +70,10 @@ def _output(report: Report) -> str:
         ("turns asked more than once", f"{total.retried:,}"),
     ]
     if attempt.tokens_per_s is not None:
-        rows.append(("this attempt", f"{attempt.output_tokens:,} tokens in {duration(attempt.seconds)}"))
-        rows.append(("its rate", f"{attempt.tokens_per_s:,.0f} tok/s"))
-    rows += [("engine", foreign(name)) for name in attempt.engines]
-    return table(("what", ""), rows)
+        made = f"{attempt.output_tokens:,} tokens in {duration(attempt.seconds)}, {attempt.tokens_per_s:,.0f} tok/s"
+        rows.append(("last attempt", made))
+    rows += [("engines", foreign(name)) for name in attempt.engines]
+    return table(("what", "figure"), rows)
 
 
 def _charts(total: ShardSummary) -> str:
@@ -87,8 +81,9 @@ def _charts(total: ShardSummary) -> str:
         return ""
     first = min(total.tokens_by_time)
     last = max(total.tokens_by_time)
-    seconds = [float((when - first) * BIN_S) for when in range(first, last + 1)]
-    rates = [total.tokens_by_time.get(when, 0) / BIN_S for when in range(first, last + 1)]
+    whole = range(first + 1, last)  # the first and the last interval were only begun, and would show too low a rate
+    seconds = [float((when - first) * BIN_S) for when in whole]
+    rates = [total.tokens_by_time.get(when, 0) / BIN_S for when in whole]
     lengths = {bin_edge(number): count for number, count in total.lengths.items()}
     return "\n\n".join(
         [
@@ -111,6 +106,8 @@ def _where(report: Report) -> str:
     return table(
         ("what", "where"),
         [
+            ("source", foreign(report.source)),
+            ("model", foreign(report.model)),
             ("dataset", f"`{report.run}/dataset`"),
             ("set aside, with reasons", f"`{report.run}/rejects`"),
             ("every turn as generated", f"`{report.run}/parts`"),

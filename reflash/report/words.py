@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from reflash.generate.progress import Snapshot
+from reflash.publish.summary import ShardSummary
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-!|~$^=:@])")
 
 
-def describe(snapshot: Snapshot) -> str:
-    """How far a run is, in one line."""
-    left = "" if snapshot.seconds_left is None else f", about {duration(snapshot.seconds_left)} left"
-    return f"{snapshot.rows:,} of {snapshot.rows_all:,} conversations, {snapshot.tokens_per_s:,.0f} tok/s{left}"
+def describe(snapshot: Snapshot, judged: ShardSummary | None = None) -> str:
+    """How far a run is, in one line; `judged` adds up the shards that have their verdicts."""
+    parts = [f"{snapshot.rows:,} of {snapshot.rows_all:,} conversations"]
+    if not snapshot.seconds and snapshot.rows < snapshot.rows_all:
+        parts.append("engines are starting")
+    if snapshot.tokens_per_s:
+        parts.append(f"{snapshot.tokens_per_s:,.0f} tok/s")
+    if snapshot.seconds_left:
+        parts.append(f"about {duration(snapshot.seconds_left)} left")
+    if judged and judged.turns:
+        parts.append(f"{judged.verdicts.get('good', 0) / judged.turns:.1%} of {judged.turns:,} judged turns are good")
+    return ", ".join(parts)
 
 
 def duration(seconds: float) -> str:
@@ -25,6 +35,16 @@ def duration(seconds: float) -> str:
     if hours:
         return f"{h} h {m} min"
     return f"{m} min {s} s" if m else f"{s} s"
+
+
+def ranked(counts: Mapping[str, int]) -> dict[str, int]:
+    """Counts by name, the largest first."""
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def last_part(path: str) -> str:
+    """The name at the end of a path, a URL or a Hub id."""
+    return path.rstrip("/").rsplit("/", 1)[-1]
 
 
 def foreign(text: str, limit: int = 240) -> str:

@@ -10,7 +10,7 @@ from reflash.errors import ConfigError, ManifestChanged, RunIncomplete, StoreErr
 from reflash.ledger.ledger import Ledger, open_ledger
 from reflash.ledger.manifest import FORMAT, Manifest
 from reflash.ledger.schema import planned_rows, planned_table, turn_rows, turn_table
-from reflash.types import Conversation, Judgement, Message, ToolCall
+from reflash.types import Conversation, Judgement, Message, Planned, ToolCall
 from tests.making import planned, rows, talk, turn
 
 
@@ -19,8 +19,8 @@ def ledger(tmp_path: Path) -> Ledger:
     return open_ledger(str(tmp_path / "run"), create=True)
 
 
-def turns_of(conversation: Conversation) -> int:
-    return len(conversation.turns())
+def turns_of(plan: list[Planned]) -> dict[str, int]:
+    return {p.conversation.id: len(p.conversation.turns()) for p in plan}
 
 
 def test_the_same_manifest_goes_on() -> None:
@@ -80,7 +80,7 @@ def test_a_part_holds_each_conversation_once_in_the_plans_order(ledger: Ledger) 
     ids = [p.conversation.id for p in plan]
     ledger.write_segment("00000", "w1", 0, [turn(ids[2]), turn(ids[0])])
     ledger.write_segment("00000", "w2", 0, [turn(ids[0], seed=9), turn(ids[1])])
-    assert ledger.commit("00000", plan, turns_of)
+    assert ledger.commit("00000", turns_of(plan))
     assert [t.conversation for t in ledger.part("00000")] == ids
     assert ledger.store.under("segments") == []
 
@@ -89,9 +89,9 @@ def test_a_second_commit_changes_nothing(ledger: Ledger) -> None:
     plan = rows(1)
     name = plan[0].conversation.id
     ledger.write_segment("00000", "w1", 0, [turn(name, seed=1)])
-    assert ledger.commit("00000", plan, turns_of)
+    assert ledger.commit("00000", turns_of(plan))
     ledger.write_segment("00000", "w2", 0, [turn(name, seed=2)])
-    assert not ledger.commit("00000", plan, turns_of)
+    assert not ledger.commit("00000", turns_of(plan))
     assert [t.seed for t in ledger.part("00000")] == [1]
 
 
@@ -99,7 +99,7 @@ def test_a_shard_with_a_missing_conversation_is_not_committed(ledger: Ledger) ->
     plan = rows(2)
     ledger.write_segment("00000", "w1", 0, [turn(plan[0].conversation.id)])
     with pytest.raises(RunIncomplete, match="1 of 2 conversations"):
-        ledger.commit("00000", plan, turns_of)
+        ledger.commit("00000", turns_of(plan))
     assert not ledger.is_committed("00000")
     assert len(ledger.finished("00000")) == 1
 
@@ -108,7 +108,7 @@ def test_a_conversation_with_a_missing_turn_is_not_committed(ledger: Ledger) -> 
     plan = [planned(talk("two", "first", "second"))]
     ledger.write_segment("00000", "w1", 0, [turn("two", 0)])
     with pytest.raises(RunIncomplete, match="two"):
-        ledger.commit("00000", plan, turns_of)
+        ledger.commit("00000", turns_of(plan))
 
 
 def test_a_torn_segment_counts_as_absent(ledger: Ledger, caplog: pytest.LogCaptureFixture) -> None:
@@ -127,7 +127,7 @@ def test_a_torn_part_is_written_again(ledger: Ledger, caplog: pytest.LogCaptureF
     ledger.store.put("parts/00000.parquet", b"PAR1 half a fi")
     assert not ledger.is_committed("00000")
     ledger.write_segment("00000", "w1", 0, [turn(plan[0].conversation.id)])
-    assert ledger.commit("00000", plan, turns_of)
+    assert ledger.commit("00000", turns_of(plan))
     assert ledger.is_committed("00000")
     assert "torn" in caplog.text
 

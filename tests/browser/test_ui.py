@@ -1,0 +1,173 @@
+"""What a person sees of a run in the Prefect UI, in a real browser; and the pictures in the README.
+
+With REFLASH_SCREENSHOTS=1 the demo is run as well, and docs/images/ is written anew.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.browser.conftest import SPITEFUL, Opener
+from tests.browser.served import ROOT, Run, Server, run_named
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.timeout(600),  # the first test starts a server and makes a run
+    pytest.mark.filterwarnings("ignore"),
+]
+
+WAIT_MS = 15_000
+CHARTS = ("Output tokens a second over time", "Turns by output length in tokens")
+# Prefect's own: icons it does not ship, its statistics, and the task of an artifact that no task made.
+OF_THE_UI = re.compile(r"favicon|completed\.svg|amplitude\.com|/api/task_runs/filter")
+
+
+def seen(found: Any) -> Any:
+    """The same element, once it can be seen."""
+    found.wait_for(state="visible", timeout=WAIT_MS)
+    return found
+
+
+def rows_of(table: Any) -> list[list[str]]:
+    """The cells of a table's body, as text."""
+    seen(table)
+    return [[c.inner_text() for c in row.get_by_role("cell").all()] for row in table.locator("tbody tr").all()]
+
+
+def contrast(picture: bytes) -> np.ndarray:
+    """Each pixel's contrast to the ground, the most frequent colour: 1 to 21."""
+    from PIL import Image
+
+    rgb = np.asarray(Image.open(io.BytesIO(picture)).convert("RGB")).reshape(-1, 3) / 255
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    light = linear @ np.array([0.2126, 0.7152, 0.0722]) + 0.05
+    values, counts = np.unique(light, return_counts=True)
+    ground = values[counts.argmax()]
+    return np.maximum(light, ground) / np.minimum(light, ground)
+
+
+def test_a_run_is_found_by_its_name_and_opens(server: Server, run: Run, open_tab: Opener) -> None:
+    page = open_tab(f"{server.url}/v2/runs").page
+    seen(page.get_by_role("link", name=run.name)).click()
+    page.wait_for_url(f"{run.page}**")
+    top = page.get_by_role("main")
+    seen(top.get_by_text(run.name, exact=True))
+    seen(top.get_by_text("Completed", exact=True))
+    assert "reflash" in top.get_by_role("navigation", name="breadcrumb").first.inner_text()
+
+
+def test_every_stage_of_every_shard_stands_in_the_task_runs(run: Run, open_tab: Opener) -> None:
+    page = open_tab(f"{run.page}?tab=TaskRuns").page
+    shards = [f"{n:05}" for n in range(run.report["shards"])]
+    wanted = {"plan", "report"} | {f"{stage} {s}" for stage in ("generate", "validate", "publish") for s in shards}
+    seen(page.get_by_text(f"({len(wanted)} Completed)"))
+    links = page.get_by_role("tabpanel").get_by_role("link")
+    assert wanted <= {link.inner_text() for link in links.all()}
+
+
+def test_the_artifacts_tab_says_in_a_line_each_how_the_run_came_out(run: Run, open_tab: Opener) -> None:
+    page = open_tab(f"{run.page}?tab=Artifacts").page
+    cards = page.get_by_role("tabpanel").get_by_role("link")
+    seen(cards.first)
+    said = {card.get_by_role("heading").inner_text(): card.inner_text() for card in cards.all()}
+    assert set(said) == {"plan", "shards", "verdicts", "report", "progress"}
+    assert "60 of 60 conversations" in said["progress"]
+    assert f"{run.report['good']} of 60 turns" in said["report"]
+    assert "60 rows read; 60 conversations" in said["plan"]
+
+
+def test_progress_stands_at_100_percent(run: Run, open_tab: Opener) -> None:
+    page = open_tab(run.artifacts["progress"]).page
+    seen(page.get_by_text("Progress: 100%"))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_report_shows_verdicts_and_charts_that_can_be_read(
+    run: Run, open_tab: Opener, theme: str, tmp_path: Path
+) -> None:
+    page = open_tab(run.artifacts["report"], theme=theme, height=2000).page
+    report = run.report
+    body = page.get_by_role("tabpanel")
+    seen(body.get_by_text(f"{report['good']} of 60 turns"))
+    rows = {cells[0]: int(cells[1]) for cells in rows_of(body.get_by_role("table").first)}
+    assert rows["good"] == report["good"] < 60
+    assert rows["truncated"] == report["total"]["reasons"]["truncated"] > 0
+    assert page.evaluate("document.documentElement.className") == theme
+    for name in CHARTS:
+        chart = seen(body.get_by_role("img", name=name))
+        assert chart.evaluate("image => image.complete && image.naturalWidth") > 500
+        picture = chart.screenshot(path=tmp_path / f"{theme}.png")
+        assert (contrast(picture) > 3).mean() > 0.002, name
+
+
+def test_the_shards_table_has_one_row_a_shard_with_the_worst_first(run: Run, open_tab: Opener) -> None:
+    page = open_tab(run.artifacts["shards"]).page
+    rows = rows_of(page.get_by_role("table"))
+    assert sorted(cells[0] for cells in rows) == [f"{n:05}" for n in range(run.report["shards"])]
+    shares = [float(cells[1].rstrip("%")) for cells in rows]
+    assert shares == sorted(shares)
+
+
+def test_no_column_of_the_tables_is_cut_off(run: Run, open_tab: Opener) -> None:
+    for key in ("plan", "shards", "verdicts"):
+        table = seen(open_tab(run.artifacts[key]).page.get_by_role("table"))
+        hidden = table.evaluate("t => t.parentElement.scrollWidth - t.parentElement.clientWidth")
+        assert hidden <= 0, key
+
+
+def test_the_logs_tell_the_run_in_a_line_an_event(run: Run, open_tab: Opener) -> None:
+    page = open_tab(f"{run.page}?tab=Logs").page
+    seen(page.get_by_text("Finished in state Completed()"))
+    lines = page.get_by_role("log").get_by_role("listitem").all_inner_texts()
+    told = "\n".join(lines)
+    assert len(lines) < 40
+    for event in (
+        r"Plan: 60 rows read; 60 conversations, 60 turns to generate, in 6 shards",
+        r"Engines ready after \d+ s: 1 × scripted",
+        r"Shard 00005 committed: 10 conversations",
+        r"Shard 00005: 10 turns, \d+ tokens; \d+ good, \d+ rejected \(truncated \d+\)",
+        rf"{run.report['good']} of 60 turns .* are fit to train on\. Report: .*report\.md",
+    ):
+        assert re.search(event, told), event
+
+
+def test_text_of_the_data_set_is_shown_as_it_is_and_does_nothing(run: Run, open_tab: Opener) -> None:
+    tab = open_tab(run.artifacts["report"])
+    cell = seen(tab.page.get_by_role("cell", name=SPITEFUL).first)
+    assert SPITEFUL in cell.inner_text()
+    assert not [url for url in tab.asked_elsewhere if "example.org" in url]
+
+
+def test_nothing_of_ours_makes_the_browser_complain(run: Run, open_tab: Opener) -> None:
+    for url in (run.page, *run.artifacts.values()):
+        tab = open_tab(url)
+        tab.page.wait_for_load_state("networkidle")
+        assert [c for c in tab.complaints if not OF_THE_UI.search(c)] == [], url
+
+
+def test_the_pictures_of_the_readme_are_taken(
+    server: Server, run: Run, open_tab: Opener, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    shown, folder = run, tmp_path
+    if os.environ.get("REFLASH_SCREENSHOTS"):
+        demo, folder = tmp_path_factory.mktemp("demo") / "demo", ROOT / "docs" / "images"
+        server.reflash("demo", "--run", str(demo), timeout=500)
+        shown = run_named(server, demo, "demo · HuggingFaceTB/SmolLM2-135M-Instruct")
+    folder.mkdir(parents=True, exist_ok=True)
+    page = open_tab(f"{shown.page}?tab=Logs", height=1000).page
+    seen(page.get_by_text("Finished in state Completed()"))
+    page.locator("canvas").wait_for(timeout=WAIT_MS)
+    page.wait_for_timeout(2000)  # the graph is painted on a canvas: no element tells when
+    page.screenshot(path=folder / "run.png")
+    page = open_tab(shown.artifacts["report"], height=1200).page
+    seen(page.get_by_role("img", name=CHARTS[0]))
+    page.screenshot(path=folder / "report.png")
+    for name in ("run.png", "report.png"):
+        assert 20_000 < (folder / name).stat().st_size < 300_000
