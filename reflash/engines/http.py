@@ -28,6 +28,7 @@ def open_session(patience: Patience, api_key: str | None) -> aiohttp.ClientSessi
         connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_S),
         cookie_jar=aiohttp.DummyCookieJar(),
         headers=headers,
+        skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding"),  # written and parsed for every request
         timeout=aiohttp.ClientTimeout(total=patience.request_s, sock_connect=patience.connect_s),
     )
 

@@ -66,7 +66,7 @@ class Driver:
         """
         if self._error:
             raise self._error
-        writer = SegmentWriter(self._ledger, shard, self._config.generate.flush_s, enough=max(8, self.width // 2))
+        writer = SegmentWriter(self._ledger, shard, self._config.generate.flush_s, enough=max(8, self.width))
         batch = self._desk.lay(shard, rows)
         self._batches[batch] = writer
         try:

@@ -44,8 +44,8 @@ def shards_table(summaries: Sequence[ShardSummary]) -> Table:
             "turns": f"{s.turns:,}",
             **{verdict: f"{s.verdicts.get(verdict, 0):,}" for verdict in VERDICTS},
             "mostly": next(iter(ranked(s.reasons)), ""),
-            "output tokens": f"{s.output_tokens:,}",
-            "tokens a turn": f"{s.output_tokens / max(1, s.turns):,.0f}",
+            "tokens": f"{s.output_tokens:,}",
+            "per turn": f"{s.output_tokens / max(1, s.turns):,.0f}",
             "retried": f"{s.retried:,}",
         }
         for s in sorted(summaries, key=lambda s: (_good_share(s), s.shards))

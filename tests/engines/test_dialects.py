@@ -71,7 +71,7 @@ def test_ids_are_read_with_the_counts_and_the_end(dialect: Dialect) -> None:
 
 
 @exact
-@pytest.mark.parametrize("ids", [None, "5 6 2", [5, 6, "2"], [5, 6, 2.0], [5, 6, True], [5, 6, -1]])
+@pytest.mark.parametrize("ids", [None, "5 6 2", [5, 6, "2"], [5, 6, 2.0], [5, 6, True], [5, 2**31]])
 def test_what_is_no_list_of_ids_is_garbage(dialect: Dialect, ids: Any) -> None:
     answer = said(dialect.name, [5, 6, 2])
     where, key = ids_of(dialect, answer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
@@ -65,15 +66,25 @@ def read_ids(raw: bytes, answer: Mapping[str, Any], key: str, engine: str) -> tu
     """The emitted ids under `key`.
 
     Raises EngineGarbage where they are no ids, or given twice in `raw` (a parser keeps only the last of two like
-    keys). Quotes inside JSON text are escaped, so `"key":` is found in `raw` only as a key. None at all, or another
-    number than the engine counted, would be the same when asked again: that is for validation to judge.
+    keys). Quotes inside JSON text are escaped, so `"key":` is found in `raw` only as a key. None at all, another
+    number than the engine counted, or one that no vocabulary has would be the same when asked again: that is for
+    validation to judge.
     """
     ids = tuple(read_field(answer, key, list, engine))
-    if ids and (set(map(type, ids)) != {int} or min(ids) < 0):
+    if not _fit_in_32_bits(ids):
         raise EngineGarbage(f"{engine}: `{key}` of the answer holds something else than token ids")
     if raw.count(b'"%b":' % key.encode()) > 1:
         raise EngineGarbage(f"{engine}: the answer has `{key}` twice")
     return ids
+
+
+def _fit_in_32_bits(ids: Sequence[Any]) -> bool:
+    """Whether all are whole numbers that can be kept as int32; an array is made quicker than each is compared."""
+    try:
+        array("i", ids)
+    except (TypeError, OverflowError):
+        return False
+    return not ids or set(map(type, ids)) == {int}
 
 
 def check_echo(echo: Any, sent: Sequence[int], engine: str) -> None:
