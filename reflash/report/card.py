@@ -91,7 +91,7 @@ _COLUMNS = table(
         ("`loss_mask`", "0 for the prompt, 1 for what was emitted (int8)"),
         ("`text`", "the emitted ids decoded, control tokens and thinking included"),
         ("`messages`", "the conversation up to and with this answer; thinking under `reasoning_content`"),
-        ("`tools`", "tool definitions as JSON text, empty where there are none"),
+        ("`tools`", "tool definitions as JSON text, `[]` where there are none"),
         ("`id`, `conversation`, `turn`", "which answer this is"),
         ("`thinking`, `reasoning`, `finish_reason`", "whether thinking was on, the thinking, how the turn ended"),
         ("`prompt_tokens`, `completion_tokens`", "as the engine counted them"),

@@ -50,6 +50,15 @@ def test_messages_hold_the_new_answers_never_the_old() -> None:
     ]
 
 
+def test_lists_are_empty_never_null_and_tools_are_json() -> None:
+    one = planned(talk("a", "first"))
+    made = answered(one, "new")
+    good, _ = split_rows([one], made, [verdict(t) for t in made], RENDERER, "m")
+    (row,) = good.to_pylist()
+    assert [m["tool_calls"] for m in row["messages"]] == [[], []]
+    assert row["tools"] == "[]"
+
+
 def test_each_turn_of_several_is_a_row_with_an_id_of_its_own() -> None:
     one, other = planned(talk("a", "first", "second")), planned(talk("b", "only"))
     made = [*answered(one, "x", "y"), *answered(other, "z")]
