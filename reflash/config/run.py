@@ -67,7 +67,7 @@ class PublishConfig(Frozen):
 class RunConfig(Frozen):
     """Everything about one run."""
 
-    run: str
+    run: str = Field(min_length=1)
     """The run's folder: a path, or later a URL of an object store. The same folder goes on where it stopped."""
 
     source: SourceConfig

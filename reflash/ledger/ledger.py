@@ -109,13 +109,7 @@ class Ledger:
 
         `turns` by conversation, in the plan's order: each is taken once. Raises RunIncomplete where one is missing.
         """
-        finished = self.finished(shard)
-        order = whole_and_ordered(finished, turns, shard)
-        try:
-            self.store.put_new(names.part(shard), to_parquet(finished.take(order)))
-            first = True
-        except AlreadyExists:
-            first = False
+        first = not self.is_committed(shard) and self._put_part(shard, turns)
         self.store.delete([s.name for s in self.store.under(names.segments(shard))])
         return first
 
@@ -192,6 +186,19 @@ class Ledger:
         if data is None:
             raise RunIncomplete(f"{self.store.where(name)} is missing")
         return from_parquet(data, self.store.where(name))
+
+    def _put_part(self, shard: str, turns: Mapping[str, int]) -> bool:
+        finished = self.finished(shard)
+        try:
+            order = whole_and_ordered(finished, turns, shard)
+            self.store.put_new(names.part(shard), to_parquet(finished.take(order)))
+        except AlreadyExists:
+            return False
+        except RunIncomplete:
+            if self.is_committed(shard):  # somebody else came first meanwhile, and took the segments away
+                return False
+            raise
+        return True
 
     def _json(self, name: str) -> dict[str, Any] | None:
         data = self.store.get(name)

@@ -77,7 +77,7 @@ def _output(report: Report) -> str:
 
 
 def _charts(total: ShardSummary) -> str:
-    if not total.output_tokens:
+    if not total.tokens_by_time:
         return ""
     first = min(total.tokens_by_time)
     last = max(total.tokens_by_time)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.browser.served import Run, Server, prefect_server, run_named
+from tests.browser.served import SPITEFUL, Opener, Run, Server, Tab, prefect_server, run_named
 from tests.making import conversations_file
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -23,22 +22,6 @@ ARGUMENTS = [
     "--no-first-run",
 ]
 ELSEWHERE = re.compile(r"^https?://(?!127\.0\.0\.1[:/])")
-
-SPITEFUL = (
-    "![x](http://example.org/x.png) <img src=http://example.org/y.png> | cell | <script>alert(1)</script> **loud**"
-)
-
-
-@dataclass(slots=True)
-class Tab:
-    """A browser tab, and what went wrong in it."""
-
-    page: Any  # playwright.sync_api.Page
-    complaints: list[str] = field(default_factory=list)  # console errors and exceptions
-    asked_elsewhere: list[str] = field(default_factory=list)  # requests to other machines; none gets out
-
-
-Opener = Callable[..., Tab]
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""A Prefect server with its UI, and a run on it, as the browser finds them."""
+"""A Prefect server with its UI, a run on it, and a tab that shows them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 ROOT = Path(__file__).parents[2]
 START_S = 120.0
+
+SPITEFUL = (
+    "![x](http://example.org/x.png) <img src=http://example.org/y.png> | cell | <script>alert(1)</script> **loud**"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,18 @@ class Run:
     def report(self) -> dict[str, Any]:
         """What the run says of itself."""
         return json.loads((self.folder / "report.json").read_text())
+
+
+@dataclass(slots=True)
+class Tab:
+    """A browser tab, and what went wrong in it."""
+
+    page: Any  # playwright.sync_api.Page
+    complaints: list[str] = field(default_factory=list)  # console errors and exceptions
+    asked_elsewhere: list[str] = field(default_factory=list)  # requests to other machines; none gets out
+
+
+Opener: TypeAlias = Callable[..., Tab]  # opens a URL in a tab of its own
 
 
 @contextmanager

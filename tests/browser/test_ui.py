@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.browser.conftest import SPITEFUL, Opener
-from tests.browser.served import ROOT, Run, Server, run_named
+from tests.browser.served import ROOT, SPITEFUL, Opener, Run, Server, run_named
 
 pytestmark = [
     pytest.mark.browser,

@@ -95,6 +95,18 @@ def test_a_second_commit_changes_nothing(ledger: Ledger) -> None:
     assert [t.seed for t in ledger.part("00000")] == [1]
 
 
+def test_a_second_writer_whose_segments_the_first_took_away_loses_nothing(ledger: Ledger) -> None:
+    plan = rows(2)
+    names = [p.conversation.id for p in plan]
+    ledger.write_segment("00000", "slow", 0, [turn(names[0], seed=2)])
+    ledger.write_segment("00000", "quick", 0, [turn(n, seed=1) for n in names])
+    assert ledger.commit("00000", turns_of(plan))
+    ledger.write_segment("00000", "slow", 1, [turn(names[1], seed=2)])
+    assert not ledger.commit("00000", turns_of(plan))
+    assert [t.conversation for t in ledger.part("00000")] == names
+    assert ledger.store.under("segments") == []
+
+
 def test_a_shard_with_a_missing_conversation_is_not_committed(ledger: Ledger) -> None:
     plan = rows(2)
     ledger.write_segment("00000", "w1", 0, [turn(plan[0].conversation.id)])

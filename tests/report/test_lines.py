@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from reflash.generate.progress import Snapshot
+from reflash.report.lines import alarm_lines, commit_line, plan_line, shard_line, verdict_line
+from reflash.report.words import describe
+from reflash.types import Shard
+from reflash.validate.checks import REASONS
+from tests.report.making import report, summary
+
+
+def snapshot(rows: int, *, seconds: float = 60.0, rate: float = 1234.0, left: float | None = 250.0) -> Snapshot:
+    return Snapshot(rows, 2000, rows, 99, rate, seconds, left)
+
+
+def test_the_plan_says_what_was_read_what_was_left_out_and_what_is_to_do() -> None:
+    counts = {"rows": 2500, "accepted": 2490, "repaired": 0, "rejected": 10, "duplicate ids": 0}
+    said = plan_line(counts, [Shard("00000", 2000, 3000), Shard("00001", 490, 500)])
+    assert said == "Plan: 2,500 rows read (rejected 10); 2,490 conversations, 3,500 turns to generate, in 2 shards"
+
+
+def test_a_committed_shard_says_how_much_an_earlier_attempt_had_done() -> None:
+    shard = Shard("00003", 2000, 2000)
+    assert commit_line(shard, 0, fresh=True) == "Shard 00003 committed: 2,000 conversations"
+    assert commit_line(shard, 1500, fresh=True).endswith("2,000 conversations (1,500 from an earlier attempt)")
+    assert commit_line(shard, 2000, fresh=False) == "Shard 00003 was committed earlier: 2,000 conversations"
+
+
+def test_a_judged_shard_names_its_reasons_the_most_frequent_first() -> None:
+    bad = summary(verdicts={"good": 3, "rejected": 7}, reasons={"empty": 2, "loop": 5})
+    assert shard_line(bad) == "Shard 00000: 10 turns, 1,500 tokens; 3 good, 7 rejected (loop 5, empty 2)"
+    assert shard_line(summary()) == "Shard 00000: 10 turns, 1,500 tokens; 10 good"
+
+
+def test_the_verdict_of_a_run_is_a_share_or_that_it_is_not_finished() -> None:
+    some = summary(verdicts={"good": 9, "flagged": 1})
+    assert verdict_line(report(some)) == "9 of 10 turns (90.0%) are fit to train on."
+    assert verdict_line(report(some, shards=3)).startswith("Not finished: 1 of 3 shards.")
+
+
+def test_an_alarm_says_how_many_and_what_it_means() -> None:
+    assert alarm_lines(("loop",), {"loop": 5, "empty": 1}, 10) == [f"loop on 5 of 10 turns: {REASONS['loop']}"]
+
+
+def test_progress_says_how_far_how_fast_how_long_and_how_good() -> None:
+    judged = summary(verdicts={"good": 9, "rejected": 1})
+    assert describe(snapshot(500), judged) == (
+        "500 of 2,000 conversations, 1,234 tok/s, about 4 min 10 s left, 90.0% of 10 judged turns are good"
+    )
+
+
+def test_progress_says_only_what_is_known() -> None:
+    waiting = describe(snapshot(0, seconds=0.0, rate=0.0, left=None))
+    assert waiting == "0 of 2,000 conversations, engines are starting"
+    assert describe(snapshot(2000, left=0.0)) == "2,000 of 2,000 conversations, 1,234 tok/s"
+    assert describe(snapshot(2000, seconds=0.0, rate=0.0, left=None)) == "2,000 of 2,000 conversations"
