@@ -143,8 +143,6 @@ def main() -> None:
 def _regenerate(config: Any, verbose: bool) -> None:
     os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "120")
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
-    from prefect import tags
-
     from flows import watch
     from flows.logs import quiet_terminal
     from flows.regenerate import regenerate as flow
@@ -152,7 +150,7 @@ def _regenerate(config: Any, verbose: bool) -> None:
 
     if not verbose:
         quiet_terminal()
-    with progress_bar() as listener, tags("reflash"):
+    with progress_bar() as listener:
         watch.listeners.append(listener)
         try:
             report = flow(config)

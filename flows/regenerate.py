@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from contextlib import closing
 from typing import Any, cast
+from uuid import UUID
 
-from prefect import flow, runtime
+from prefect import flow, get_client, runtime
 from prefect.futures import PrefectFuture
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
@@ -47,6 +48,7 @@ def regenerate(config: RunConfig) -> Report:
     Raises RunIncomplete where a row is missing at the end.
     """
     show_in_run()
+    _tag("reflash", config.engine.kind)
     ledger = open_ledger(config.run, create=True)
     with closing(WorkerPool(config.plan.workers)) as pool:
         shards = plan(config, pool)
@@ -59,6 +61,12 @@ def regenerate(config: RunConfig) -> Report:
     if not result.complete:
         raise RunIncomplete(_what_is_missing(shards, stages, ledger.where))
     return result
+
+
+def _tag(*names: str) -> None:
+    """Tag the flow run, and not its tasks: for a tag of its own a task asks the server before it may start."""
+    with get_client(sync_client=True) as client:
+        client.update_flow_run(UUID(runtime.flow_run.id), tags={*runtime.flow_run.tags, *names})
 
 
 def _submit(shard: Shard, config: RunConfig, fleet: Fleet, pool: WorkerPool) -> PrefectFuture[Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from queue import Empty, SimpleQueue
 from typing import TypeAlias, cast
 from uuid import UUID
 
+import httpx
 from prefect import get_run_logger
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.futures import PrefectFuture
@@ -17,6 +19,8 @@ from reflash.generate.progress import Snapshot
 from reflash.publish.summary import ShardSummary, add_up
 from reflash.report.attempt import attempt_of
 from reflash.report.words import describe, duration
+
+log = logging.getLogger(__name__)
 
 TICK_S = 2.0
 
@@ -37,9 +41,17 @@ def follow(fleet: Fleet, stages: Sequence[Stage]) -> None:
             names = ", ".join(attempt_of(snapshot, fleet.engines).engines)
             waited = duration(max(0.0, time.monotonic() - snapshot.seconds - began))
             get_run_logger().info(f"Engines ready after {waited}: {names}")
-        update_progress_artifact(artifact, round(100 * snapshot.share, 1), description=describe(snapshot, judged))
+        _show(artifact, snapshot, judged)
         for listener in listeners:
             listener(snapshot)
+
+
+def _show(artifact: UUID, snapshot: Snapshot, judged: ShardSummary) -> None:
+    """Move the bar in the UI. Prefect's client tries for a minute; a server away for longer must not end the work."""
+    try:
+        update_progress_artifact(artifact, round(100 * snapshot.share, 1), description=describe(snapshot, judged))
+    except httpx.HTTPError as error:
+        log.warning("the Prefect server does not answer, the run goes on without it: %s", error)
 
 
 def _judged(stages: Sequence[Stage]) -> Iterator[ShardSummary]:
@@ -53,10 +65,18 @@ def _judged(stages: Sequence[Stage]) -> Iterator[ShardSummary]:
         tick = time.monotonic() + TICK_S
         while left and (ended := _next(done, tick)):
             left -= 1
-            ended.wait()  # keeps the final state; without it `state` asks the server, which may not know yet
-            if ended.state.is_completed():
-                judged = add_up((judged, ended.result()))
+            if summary := _summary(ended):
+                judged = add_up((judged, summary))
         yield judged
+
+
+def _summary(ended: Stage) -> ShardSummary | None:
+    try:
+        ended.wait()  # keeps the final state; without it `state` asks the server, which may not know yet
+    except Exception:  # Prefect itself failed around the task: that shard is not finished, the others go on
+        log.exception("a shard's task could not be run")
+        return None
+    return ended.result() if ended.state.is_completed() else None
 
 
 def _next(done: SimpleQueue[Stage], until: float) -> Stage | None:

@@ -23,7 +23,6 @@ def may_pass(_task: Task[..., object], _run: TaskRun, state: State[object]) -> b
 @task(
     name="generate",
     task_run_name="generate {shard.name}",
-    tags=["reflash"],
     cache_policy=NO_CACHE,
     result_serializer="json",
     retry_delay_seconds=[5, 30],

@@ -15,7 +15,7 @@ from reflash.report.tables import plan_table
 from reflash.types import Shard
 
 
-@task(name="plan", task_run_name="plan", tags=["reflash"], cache_policy=NO_CACHE, result_serializer="json")
+@task(name="plan", task_run_name="plan", cache_policy=NO_CACHE, result_serializer="json")
 def plan(config: RunConfig, pool: WorkerPool) -> list[Shard]:
     """Read the source, render the first prompts, write the shards; found whole, it is left as it is."""
     ledger = open_ledger(config.run, create=True)

@@ -16,7 +16,6 @@ from reflash.types import Shard
 @task(
     name="publish",
     task_run_name="publish {shard.name}",
-    tags=["reflash"],
     cache_policy=NO_CACHE,
     result_serializer="json",
 )

@@ -17,7 +17,7 @@ from reflash.report.text import report_markdown
 from reflash.report.write import write_report
 
 
-@task(name="report", task_run_name="report", tags=["reflash"], cache_policy=NO_CACHE, result_serializer="json")
+@task(name="report", task_run_name="report", cache_policy=NO_CACHE, result_serializer="json")
 def report(config: RunConfig, summaries: list[ShardSummary], attempt: Attempt) -> Report:
     """Sum up, write report.json, report.md and the dataset card, and show them as artifacts."""
     result = write_report(config, open_ledger(config.run), summaries, attempt)

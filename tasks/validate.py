@@ -16,7 +16,6 @@ from reflash.validate.summary import Tally
 @task(
     name="validate",
     task_run_name="validate {shard.name}",
-    tags=["reflash"],
     cache_policy=NO_CACHE,
     result_serializer="json",
 )

@@ -166,12 +166,12 @@ def test_the_pictures_of_the_readme_are_taken(
         server.reflash("demo", "--run", str(demo), timeout=500)
         shown = run_named(server, demo, "demo · HuggingFaceTB/SmolLM2-135M-Instruct")
     folder.mkdir(parents=True, exist_ok=True)
-    page = open_tab(f"{shown.page}?tab=Logs", height=1000).page
+    page = open_tab(f"{shown.page}?tab=Logs", height=1110).page
     seen(page.get_by_text("Plan:"))
     page.locator("canvas").wait_for(timeout=WAIT_MS)
     page.wait_for_timeout(2000)  # the graph is painted on a canvas: no element tells when
     page.screenshot(path=folder / "run.png")
-    page = open_tab(shown.artifacts["report"], height=1200).page
+    page = open_tab(shown.artifacts["report"], height=1225).page
     seen(page.get_by_role("img", name=CHARTS[0]))
     page.screenshot(path=folder / "report.png")
     for name in ("run.png", "report.png"):
