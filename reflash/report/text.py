@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from reflash.publish.summary import BIN_S, ShardSummary, bin_edge
 from reflash.report.charts import binned_lengths_chart, throughput_chart
 from reflash.report.lines import verdict_line
@@ -9,6 +11,8 @@ from reflash.report.report import Report
 from reflash.report.tables import VERDICTS
 from reflash.report.words import duration, foreign, last_part, ranked, table
 from reflash.validate.checks import REASONS
+
+LONGEST_GAP = 6  # intervals without a token that are drawn as they were
 
 
 def report_markdown(report: Report) -> str:
@@ -79,11 +83,9 @@ def _output(report: Report) -> str:
 def _charts(total: ShardSummary) -> str:
     if not total.tokens_by_time:
         return ""
-    first = min(total.tokens_by_time)
-    last = max(total.tokens_by_time)
-    whole = range(first + 1, last)  # the first and the last interval were only begun, and would show too low a rate
-    seconds = [float((when - first) * BIN_S) for when in whole]
-    rates = [total.tokens_by_time.get(when, 0) / BIN_S for when in whole]
+    # The first and the last interval were only begun, and would show too low a rate.
+    rates = without_pauses(total.tokens_by_time)[1:-1]
+    seconds = [float(BIN_S * number) for number in range(1, len(rates) + 1)]
     lengths = {bin_edge(number): count for number, count in total.lengths.items()}
     return "\n\n".join(
         [
@@ -91,6 +93,18 @@ def _charts(total: ShardSummary) -> str:
             f"![Turns by output length in tokens]({binned_lengths_chart(lengths)})",
         ]
     )
+
+
+def without_pauses(tokens_by_time: Mapping[int, int]) -> list[float]:
+    """Tokens a second in each interval, in order; a pause of over a minute (the run was stopped) is cut to one."""
+    rates: list[float] = []
+    before: int | None = None
+    for when in sorted(tokens_by_time):
+        gap = 0 if before is None else when - before - 1
+        rates += [0.0] * (gap if gap <= LONGEST_GAP else 1)
+        rates.append(tokens_by_time[when] / BIN_S)
+        before = when
+    return rates
 
 
 def _examples(report: Report) -> str:
