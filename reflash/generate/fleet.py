@@ -50,6 +50,7 @@ class Fleet:
         self._driver: Driver | None = None
         self._opening = asyncio.Lock()
         self._opening_tasks: set[asyncio.Future[Driver]] = set()
+        self._running: set[asyncio.Future[None]] = set()
         self._lock = threading.Lock()
         self._closed = False
 
@@ -111,17 +112,23 @@ class Fleet:
     async def _drive(self, shard: str, todo: deque[Planned]) -> None:
         if not todo:
             return
-        task = asyncio.ensure_future(self._ready())
-        self._opening_tasks.add(task)
-        task.add_done_callback(self._opening_tasks.discard)
-        await (await task).run(shard, todo)
+        opening = asyncio.ensure_future(self._ready())
+        self._opening_tasks.add(opening)
+        opening.add_done_callback(self._opening_tasks.discard)
+        driver = await opening
+        running = asyncio.ensure_future(driver.run(shard, todo))
+        self._running.add(running)
+        running.add_done_callback(self._running.discard)
+        await running
 
     async def _close(self) -> None:
         """End what is under way: engines that are still starting, rows in flight, engines."""
         for task in list(self._opening_tasks):
             task.cancel()
         await asyncio.gather(*self._opening_tasks, return_exceptions=True)
+        running = list(self._running)
         await self._let_go()
+        await asyncio.gather(*running, return_exceptions=True)  # the last rows are still being flushed
 
     async def _let_go(self) -> None:
         if self._driver:

