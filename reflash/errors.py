@@ -12,8 +12,10 @@ ReflashError
 └── EngineError                the engine's side of a request
     ├── EngineRefused          this request will never succeed (400): the row is set aside
     ├── EngineMisconfigured    no request will succeed (401, 404): the run stops
-    ├── EngineBusy             429, 503: the same request may succeed later
-    ├── EngineLost             refused, reset or cut connection: the engine may come back
+    ├── EngineGone             an engine launched here has ended: another must be launched
+    ├── EngineBusy             429, 502, 503, 504: the same request may succeed later
+    ├── EngineAbsent           no connection: nothing was tried
+    ├── EngineLost             a reset or cut connection, a 5xx, no answer in time: this request may be the cause
     └── EngineGarbage          an answer that cannot be read, or that contradicts itself
 """
 
@@ -59,7 +61,9 @@ class RunStopped(ReflashError):
 
 
 class EngineError(ReflashError):
-    """The engine's side of a request."""
+    """The engine's side of a request; `spends` says whether it uses up one of the row's attempts."""
+
+    spends = False
 
 
 class EngineRefused(EngineError):
@@ -70,8 +74,12 @@ class EngineMisconfigured(EngineError):
     """No request will succeed (401, 403, 404): the run stops at once."""
 
 
+class EngineGone(EngineError):
+    """An engine that was launched here has ended; its text holds the end of the log. Another must be launched."""
+
+
 class EngineBusy(EngineError):
-    """429 or 503: the same request may succeed later.
+    """429, 502, 503 or 504: the same request may succeed later.
 
     `retry_after` is the engine's own wish in seconds, 0 if it has none.
     """
@@ -83,13 +91,21 @@ class EngineBusy(EngineError):
         self.retry_after = retry_after
 
 
-class EngineLost(EngineError):
-    """A refused, reset or cut connection, or a 5xx: the engine may come back."""
+class EngineAbsent(EngineError):
+    """No connection: nothing was tried, and the engine may come back."""
 
     retryable = True
+
+
+class EngineLost(EngineError):
+    """A reset or cut connection, a 5xx, no answer in time: the engine may come back, this request may be to blame."""
+
+    retryable = True
+    spends = True
 
 
 class EngineGarbage(EngineError):
     """An answer that cannot be read, or that contradicts itself."""
 
     retryable = True
+    spends = True

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Role = Literal["system", "user", "assistant", "tool"]
-FinishReason = Literal["stop", "length", "abort", "error", "skipped"]
+FinishReason = Literal["stop", "length", "abort", "error", "given-up", "skipped"]
 Verdict = Literal["good", "flagged", "rejected"]
 
 
@@ -137,7 +137,7 @@ class Answer:
 class Turn:
     """One generated turn: one training row, whatever became of it.
 
-    A turn that was not generated (`error`, `skipped`) has no output ids and says why in `error`.
+    A turn that was not generated (`error`, `given-up`, `skipped`) has no output ids and says why in `error`.
     """
 
     conversation: str

@@ -14,8 +14,12 @@ Dialect = Literal["auto", "vllm", "sglang", "llamacpp", "chat"]
 class Patience(Frozen):
     """How long to wait and how often to ask again."""
 
-    attempts: int = Field(default=8, ge=1)
-    """Times a request is sent before its row is given up (a request the engine refuses is never sent again)."""
+    attempts: int = Field(default=5, ge=1)
+    """Times that a request may break an engine or be answered with garbage before its row is set aside. A request
+    that the engine refuses is never sent again; a busy or absent engine uses up none."""
+
+    absent_s: float = Field(default=300.0, gt=0)
+    """Time without any answer, while no engine can be reached, before the run ends with an error."""
 
     backoff_s: float = Field(default=0.5, gt=0)
     """First wait; it doubles each time, with jitter."""

@@ -16,7 +16,7 @@ from reflash.engines.dialects.registry import DIALECTS
 from reflash.engines.failures import failure
 from reflash.engines.http import HttpEngine, open_session
 from reflash.engines.identity import MODELS, PAGES, Identity, identify
-from reflash.errors import ConfigError, EngineError, EngineLost, EngineMisconfigured
+from reflash.errors import ConfigError, EngineAbsent, EngineError, EngineMisconfigured
 
 KEY_VARIABLE = "REFLASH_API_KEY"
 PAUSE_S = 0.25  # between two attempts to reach a server that is starting
@@ -25,7 +25,7 @@ PAUSE_S = 0.25  # between two attempts to reach a server that is starting
 async def open_endpoints(config: EndpointConfig) -> list[Engine]:
     """Reach every URL and learn what answers there, in the order of the config.
 
-    Raises EngineLost naming the URL that cannot be reached within `patience.connect_s`, EngineMisconfigured where it
+    Raises EngineAbsent naming the URL that cannot be reached within `patience.connect_s`, EngineMisconfigured where it
     refuses the key or speaks nothing known, ConfigError where it is no URL.
     """
     urls = [base_url(url) for url in config.urls]
@@ -96,11 +96,11 @@ async def _pages(session: aiohttp.ClientSession, url: str, name: str, patience_s
                 raise
             fault = error
         except TimeoutError:
-            fault = fault or EngineLost(f"{name}: no answer")
+            fault = fault or EngineAbsent(f"{name}: no answer")
         else:
             return {page: body for page, body in zip(PAGES, pages, strict=True) if body is not None}
         await asyncio.sleep(min(PAUSE_S, max(0.0, end - monotonic())))
-    raise EngineLost(f"{fault or name} (not there within {patience_s:g} s; is the engine running? see `urls`)")
+    raise EngineAbsent(f"{fault or name} (not there within {patience_s:g} s; is the engine running? see `urls`)")
 
 
 async def _page(session: aiohttp.ClientSession, url: str, name: str, page: str) -> bytes | None:
@@ -116,4 +116,4 @@ async def _page(session: aiohttp.ClientSession, url: str, name: str, page: str) 
         if status in (429, 503) or (page == MODELS and (status in (401, 403) or status >= 500)):
             raise failure(status, page, name)
         return raw if status == 200 else None
-    raise EngineLost(f"{name}: {said}")
+    raise EngineAbsent(f"{name}: {said}")

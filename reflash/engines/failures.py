@@ -21,7 +21,7 @@ from reflash.errors import (
 WORDS = 300  # characters of a server's message that are kept
 
 REFUSED = frozenset({400, 413, 422})
-BUSY = frozenset({408, 429, 503})
+BUSY = frozenset({408, 429, 502, 503, 504})  # a gateway's 502 and 504 say that the engine behind it is away
 REMEDIES = {
     401: "set `api_key` or the environment variable REFLASH_API_KEY",
     403: "the key may not use this model; set `api_key` or the environment variable REFLASH_API_KEY",

@@ -10,7 +10,7 @@ from yarl import URL
 from reflash.config.engine import Patience
 from reflash.engines.dialects.base import Dialect
 from reflash.engines.failures import failure, seconds_to_wait, words
-from reflash.errors import EngineError, EngineGarbage, EngineLost, EngineMisconfigured, EngineRefused
+from reflash.errors import EngineAbsent, EngineError, EngineGarbage, EngineLost, EngineMisconfigured, EngineRefused
 from reflash.types import Completion, Prompt
 
 LARGEST_ANSWER = 64 * 2**20  # bytes; 262,144 tokens with their text and the prompt's ids come to 5 MiB
@@ -74,16 +74,22 @@ class HttpEngine:
         if self.exact and not prompt.tokens:
             raise EngineRefused(f"{self.name}: {prompt.conversation}, turn {prompt.turn}: the prompt has no tokens")
         if self._session.closed:
-            raise EngineLost(f"{self.name}: closed")
+            raise EngineAbsent(f"{self.name}: closed")
         body = self.dialect.body(prompt, self.model)
         sent = perf_counter()
         # aiohttp's errors hold the request's headers, the key among them: raised outside, they are not chained.
         try:
             raw = await self._post(body)
-        except TimeoutError as error:
-            fault: EngineError = EngineLost(f"{self.name}: {self._which_timeout(error)}")
+        except aiohttp.ConnectionTimeoutError:
+            fault: EngineError = EngineAbsent(
+                f"{self.name}: no connection within {self._patience.connect_s:g} s (patience.connect_s)"
+            )
+        except TimeoutError:
+            fault = EngineLost(f"{self.name}: no answer within {self._patience.request_s:g} s (patience.request_s)")
         except aiohttp.ClientConnectorCertificateError:
             fault = EngineMisconfigured(f"{self.name}: its certificate is not trusted (check the host name in `urls`)")
+        except aiohttp.ClientConnectorError as error:
+            fault = EngineAbsent(f"{self.name}: {self._clean(str(error))}")
         except (aiohttp.ClientError, OSError) as error:
             fault = EngineLost(f"{self.name}: {self._clean(str(error) or type(error).__name__)}")
         else:
@@ -123,11 +129,6 @@ class HttpEngine:
             size += len(chunk)
         response.close()
         raise EngineGarbage(f"{self.name}: the answer is larger than {LARGEST_ANSWER // 2**20} MiB")
-
-    def _which_timeout(self, error: TimeoutError) -> str:
-        if isinstance(error, aiohttp.ConnectionTimeoutError):
-            return f"no connection within {self._patience.connect_s:g} s (patience.connect_s)"
-        return f"no answer within {self._patience.request_s:g} s (patience.request_s)"
 
     def _clean(self, text: str) -> str:
         """Servers repeat a key that they do not know."""

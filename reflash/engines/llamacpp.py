@@ -18,7 +18,7 @@ from reflash.config.paths import local_path
 from reflash.engines.dialects.llamacpp import LlamaCpp
 from reflash.engines.endpoint import probe
 from reflash.engines.http import HttpEngine
-from reflash.errors import ConfigError, EngineError, EngineLost, EngineMisconfigured
+from reflash.errors import ConfigError, EngineAbsent, EngineError, EngineGone, EngineLost, EngineMisconfigured
 from reflash.types import Completion, Prompt, Sampling
 
 LOADING_S = 300.0  # a large model on a slow disk
@@ -107,10 +107,10 @@ class LlamaCppEngine:
         """Answer one prompt; raises EngineError, with the end of the log where the server has died."""
         try:
             return await self._http.generate(prompt)
-        except EngineLost as error:
+        except (EngineAbsent, EngineLost) as error:
             if self._log.closed or (code := self._process.poll()) is None:
                 raise
-            raise EngineLost(
+            raise EngineGone(
                 f"{error}; its process ended with {code}. The end of its log:\n{_tail(self._log)}"
             ) from None
 

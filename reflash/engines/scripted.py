@@ -9,7 +9,7 @@ from inspect import isawaitable
 from typing import TypeAlias
 
 from reflash.config.engine import ScriptedConfig
-from reflash.errors import ConfigError, EngineError, EngineLost, EngineRefused
+from reflash.errors import ConfigError, EngineAbsent, EngineError, EngineLost, EngineRefused
 from reflash.types import Completion, Prompt
 
 Said: TypeAlias = Completion | EngineError
@@ -39,7 +39,7 @@ class ScriptedEngine:
     async def generate(self, prompt: Prompt) -> Completion:
         """Answer as the script says; raises the EngineError that it gives."""
         if self.closed:
-            raise EngineLost(f"{self.name}: closed")
+            raise EngineAbsent(f"{self.name}: closed")
         if self.exact and not prompt.tokens:
             raise EngineRefused(f"{self.name}: {prompt.conversation}, turn {prompt.turn}: the prompt has no tokens")
         self.asked.append(prompt)

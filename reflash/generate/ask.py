@@ -1,46 +1,60 @@
-"""One prompt asked until it is answered, refused, or given up."""
+"""One prompt asked until it is answered, refused, or found to be what breaks the engines."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from reflash.config.engine import Patience
-from reflash.engines.base import Engine
 from reflash.errors import EngineBusy, EngineError
+from reflash.generate.health import Health
 from reflash.types import Completion, Prompt
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What came of a prompt: a completion, or the last error."""
+    """What came of a prompt: a completion, or the last error and whose fault it is.
+
+    `refused` the engine's word; `given-up` the engine failed on it again and again and answered others;
+    `engine` no engine answers anything.
+    """
 
     completion: Completion | None
     attempts: int
     error: EngineError | None = None
+    fault: Literal["refused", "given-up", "engine"] | None = None
 
 
-async def ask(prompt: Prompt, engines: Sequence[Engine], home: int, patience: Patience, rng: random.Random) -> Asked:
-    """Ask the home engine first, the others in turn after it; what may pass is tried again with jittered backoff."""
-    error: EngineError | None = None
-    for attempt in range(patience.attempts):
-        if error is not None:
-            await asyncio.sleep(_wait(error, attempt, patience, rng))
+async def ask(prompt: Prompt, health: Health, home: int, patience: Patience, rng: random.Random) -> Asked:
+    """Ask the home engine, then the others; what may pass is tried again with jittered backoff.
+
+    Only failures that the prompt itself may cause use up attempts. When they are used up, a small prompt tells whether
+    the engine is sound; where it is not, the prompt waits on with the others.
+    """
+    attempts = spent = failures = 0
+    while True:
+        attempts += 1
         try:
-            completion = await engines[(home + attempt) % len(engines)].generate(prompt)
-        except EngineError as fault:
-            error = fault
-            if not fault.retryable:
-                return Asked(None, attempt + 1, fault)
+            completion = await health.ask(prompt, home + spent)
+        except EngineError as error:
+            if not error.retryable:
+                return Asked(None, attempts, error, "refused")
+            spent += error.spends
+            failures += 1
+            if spent and spent % patience.attempts == 0 and error.spends and await health.sound(home + spent):
+                return Asked(None, attempts, error, "given-up")
+            if health.hopeless:
+                return Asked(None, attempts, error, "engine")
+            await asyncio.sleep(_wait(error, failures, patience, rng))
         else:
-            return Asked(completion, attempt + 1)
-    return Asked(None, patience.attempts, error)
+            return Asked(completion, attempts)
 
 
-def _wait(error: EngineError, attempt: int, patience: Patience, rng: random.Random) -> float:
+def _wait(error: EngineError, failures: int, patience: Patience, rng: random.Random) -> float:
     """Seconds before the next attempt: doubling, jittered, never less than the engine asked for."""
-    backoff = min(patience.backoff_max_s, patience.backoff_s * 2.0 ** (attempt - 1)) * rng.uniform(0.5, 1.0)
+    doubled = patience.backoff_s * 2.0 ** min(failures - 1, 20)
+    backoff = min(patience.backoff_max_s, doubled) * rng.uniform(0.5, 1.0)
     wish = error.retry_after if isinstance(error, EngineBusy) else 0.0
     return max(backoff, min(wish, patience.backoff_max_s))

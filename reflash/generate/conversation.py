@@ -11,7 +11,7 @@ from typing import Literal
 
 from reflash.config.model import SamplingConfig
 from reflash.config.run import RunConfig
-from reflash.errors import EngineError, RenderError
+from reflash.errors import RenderError
 from reflash.generate.ask import Asked
 from reflash.generate.spell import spell_out
 from reflash.render.base import Renderer
@@ -26,13 +26,13 @@ CALLS_DIFFER = "an earlier turn's new calls differ from the recorded ones, whose
 
 
 class Unanswered(Exception):
-    """A prompt was given up; whose fault it is, the row's or the engine's, is for the caller to say."""
+    """A prompt got no answer; `asked` says whose fault it is."""
 
-    def __init__(self, asked: Asked, turns: list[Turn], failed: Turn) -> None:
+    def __init__(self, conversation: str, asked: Asked, turns: list[Turn]) -> None:
         super().__init__(str(asked.error))
+        self.conversation = conversation
         self.asked = asked
-        self.turns = turns  # as they stand if it is the row's fault
-        self.failed = failed
+        self.turns = turns  # as they stand where the row is to blame
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Place:
         )
 
     def unmade(
-        self, how: Literal["error", "skipped"], why: str, asked: Prompt | None = None, attempts: int = 1
+        self, how: Literal["error", "given-up", "skipped"], why: str, asked: Prompt | None = None, attempts: int = 1
     ) -> Turn:
         """The turn that has no answer, with the reason."""
         return Turn(
@@ -112,9 +112,10 @@ class Answering:
                 return turns + self._skipped(planned, positions, number + 1)
             asked = await ask(prompt)
             if asked.completion is None:
-                failed = place.unmade("error", str(asked.error), prompt, asked.attempts)
+                how: Literal["error", "given-up"] = "given-up" if asked.fault == "given-up" else "error"
+                failed = place.unmade(how, str(asked.error), prompt, asked.attempts)
                 rest = self._skipped(planned, positions, number + 1)
-                raise Unanswered(asked, [*turns, failed, *rest], failed)
+                raise Unanswered(planned.conversation.id, asked, [*turns, failed, *rest])
             turn = place.made(prompt, asked.completion, asked.attempts)
             if not turn.exact:
                 turn = await asyncio.to_thread(spell_out, turn, prompt, self.renderer)
@@ -184,8 +185,3 @@ def _sampling(config: SamplingConfig, seed: int) -> Sampling:
         repetition_penalty=config.repetition_penalty,
         seed=seed,
     )
-
-
-def is_data(error: EngineError | None) -> bool:
-    """Whether an error is the row's own: the engine refused it and would refuse it again."""
-    return error is not None and not error.retryable

@@ -16,10 +16,8 @@ class Batch:
 
     shard: str
     todo: deque[Planned]
-    size: int  # conversations in all
-    left: int  # of them neither finished nor given up
+    left: int  # conversations neither finished nor set aside
     over: asyncio.Event = field(default_factory=asyncio.Event)
-    undone: list[tuple[str, str]] = field(default_factory=list)  # conversation and error, to be tried again
     error: BaseException | None = None  # what ended the whole batch
 
     def one_less(self) -> None:
@@ -45,7 +43,7 @@ class Desk:
     def lay(self, shard: str, rows: Iterable[Planned]) -> Batch:
         """Open a batch; its conversations are given out after those of shards before it. A deque is emptied."""
         todo = rows if isinstance(rows, deque) else deque(rows)
-        batch = Batch(shard, todo, len(todo), len(todo))
+        batch = Batch(shard, todo, len(todo))
         if not todo:
             batch.over.set()
         self._open.append(batch)

@@ -10,21 +10,21 @@ from functools import partial
 
 from reflash.config.run import RunConfig
 from reflash.engines.base import Engine
-from reflash.errors import EngineError, EngineMisconfigured, ReflashError, RunIncomplete, RunStopped
+from reflash.errors import EngineError, EngineGone, EngineMisconfigured, ReflashError, RenderError, RunStopped
 from reflash.generate.ask import ask
-from reflash.generate.conversation import Answering, Unanswered, is_data
+from reflash.generate.conversation import Answering, Unanswered
 from reflash.generate.desk import Batch, Desk
+from reflash.generate.health import Health
 from reflash.generate.progress import Progress
 from reflash.generate.writer import SegmentWriter
 from reflash.ledger.ledger import Ledger
 from reflash.render.base import Renderer
-from reflash.types import Planned, Turn
+from reflash.types import Message, Planned, Prompt, Sampling, Turn
 
 log = logging.getLogger(__name__)
 
-HEALTHY = 16  # answers to others since a row was first asked: then its failure is its own fault
 STOPPED = "the run was told to stop; the same command goes on with it"
-STRIKES = 8  # rows given up with no answer in between: then the engines are gone
+STRIKES = 2  # times the width: so many rows given up with no answer in between are no accident of the rows
 
 
 class Driver:
@@ -38,8 +38,8 @@ class Driver:
         self._progress = progress
         self._desk = Desk()
         self._batches: dict[Batch, SegmentWriter] = {}
-        self._answered = 0
-        self._strikes = 0
+        self._health = Health(engines, canary(renderer), config.engine.patience)
+        self._strikes = 0  # rows given up since the last answer
         self._rng = random.Random()  # for jitter only
         self._error: BaseException | None = None
         self._workers = [
@@ -56,13 +56,12 @@ class Driver:
     @property
     def lost(self) -> bool:
         """Whether it ended because its engines were gone: new ones may do better."""
-        return isinstance(self._error, EngineError) and self._error.retryable
+        return isinstance(self._error, EngineGone) or (isinstance(self._error, EngineError) and self._error.retryable)
 
     async def run(self, shard: str, rows: Iterable[Planned]) -> None:
         """Answer conversations of a shard; when it returns, all are in segments. A deque is emptied on the way.
 
-        Raises RunIncomplete where some got no answer (those that did are safe), RunStopped, or the error that
-        ended the run for all shards.
+        Raises RunStopped, or the error that ended the run for all shards; what got an answer is safe.
         """
         if self._error:
             raise self._error
@@ -76,12 +75,6 @@ class Driver:
             await writer.close()
         if batch.error:
             raise batch.error
-        if batch.undone:
-            conversation, error = batch.undone[0]
-            raise RunIncomplete(
-                f"shard {shard}: {len(batch.undone)} of {batch.size} conversations got no answer;"
-                f" {conversation}: {error}"
-            )
 
     def end(self, error: BaseException) -> None:
         """End every shard with this error; what is finished is kept, what is in flight is dropped."""
@@ -99,17 +92,14 @@ class Driver:
     async def _work(self, home: int) -> None:
         """One of `width` places at an engine: takes conversations for as long as there are any."""
         patience = self._config.engine.patience
-
-        asking = partial(ask, engines=self._engines, home=home, patience=patience, rng=self._rng)
+        asking = partial(ask, health=self._health, home=home, patience=patience, rng=self._rng)
         while True:
             batch, planned = await self._desk.take()
-            answered_before = self._answered
             try:
                 turns = await self._answering.answer(planned, asking)
             except Unanswered as failure:
-                self._given_up(batch, failure, answered_before)
+                self._unanswered(batch, failure)
             else:
-                self._answered += 1
                 self._strikes = 0
                 self._keep(batch, turns)
 
@@ -127,20 +117,26 @@ class Driver:
         self._progress.finished(batch.shard, turns)
         batch.one_less()
 
-    def _given_up(self, batch: Batch, failure: Unanswered, answered_before: int) -> None:
-        error = failure.asked.error
-        if isinstance(error, EngineMisconfigured):
-            self.end(error)
-        elif is_data(error) or self._answered - answered_before >= HEALTHY:
-            self._keep(batch, failure.turns)
-        else:
-            self._strike(batch, failure, error)
-
-    def _strike(self, batch: Batch, failure: Unanswered, error: EngineError | None) -> None:
-        log.warning("%s: no answer after %d attempts: %s", failure.failed.conversation, failure.asked.attempts, error)
-        self._strikes += 1
-        if self._strikes >= STRIKES and error is not None:
-            self.end(error)
+    def _unanswered(self, batch: Batch, failure: Unanswered) -> None:
+        """Set the row aside where it is to blame, else end the run with the engines' error."""
+        asked = failure.asked
+        if isinstance(asked.error, EngineMisconfigured | EngineGone) or asked.fault == "engine":
+            self.end(asked.error or RunStopped(STOPPED))
             return
-        batch.undone.append((failure.failed.conversation, str(error)))
-        batch.one_less()
+        if asked.fault == "given-up":
+            log.warning("%s is set aside after %d attempts: %s", failure.conversation, asked.attempts, asked.error)
+            self._strikes += 1
+            if self._strikes > STRIKES * self.width and asked.error:
+                self.end(asked.error)
+                return
+        self._keep(batch, failure.turns)
+
+
+def canary(renderer: Renderer) -> Prompt:
+    """A small prompt that every sound engine answers with one token."""
+    asked = (Message("user", "Hi"),)
+    try:
+        ids = renderer.prompt(asked, "", thinking=False)
+    except RenderError:
+        ids = tuple(renderer.encode("Hi"))
+    return Prompt("canary", 0, ids, 1, Sampling(temperature=0.0), renderer.stop_ids, messages=asked)

