@@ -9,8 +9,10 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from reflash.generate.progress import Snapshot
+from reflash.printable import printable
 from reflash.report.report import Report
 from reflash.report.words import duration
 
@@ -49,6 +51,20 @@ def progress_bar() -> Iterator[Any]:
 
 def show_report(report: Report) -> None:
     """The short report: verdicts, reasons, examples, where it lies."""
+    out.print(_counts(report))
+    if report.attempt.tokens_per_s:
+        rate = f"{report.attempt.tokens_per_s:,.0f} tok/s"
+        out.print(f"{report.attempt.output_tokens:,} tokens in {duration(report.attempt.seconds)}: {rate}")
+    for example in report.examples[:3]:
+        out.print()
+        out.print(_line("asked", _flat(example["question"])))
+        out.print(_line("answered", _flat(example["answer"])))
+    out.print()
+    for name, where in (("dataset", "dataset"), ("set aside", "rejects"), ("report", "report.md")):
+        out.print(_line(name, f"{printable(report.run, 4096)}/{where}"), soft_wrap=True)
+
+
+def _counts(report: Report) -> Table:
     total = report.total
     turns = max(1, total.turns)
     table = Table(show_header=True, box=None, padding=(0, 2))
@@ -57,25 +73,17 @@ def show_report(report: Report) -> None:
     table.add_column("share", justify="right")
     for name in ("good", "flagged", "rejected"):
         count = total.verdicts.get(name, 0)
-        table.add_row(f"[bold]{name}[/bold]", f"{count:,}", f"{count / turns:.1%}")
+        table.add_row(Text(name, "bold"), f"{count:,}", f"{count / turns:.1%}")
     for name, count in total.reasons.items():
-        table.add_row(f"  {name}", f"{count:,}", f"{count / turns:.1%}")
-    out.print(table)
-    if report.attempt.tokens_per_s:
-        rate = f"{report.attempt.tokens_per_s:,.0f} tok/s"
-        out.print(f"{report.attempt.output_tokens:,} tokens in {duration(report.attempt.seconds)}: {rate}")
-    for example in report.examples[:3]:
-        out.print(
-            f"\n[dim]asked[/dim]    {_plain(example['question'])}\n[dim]answered[/dim] {_plain(example['answer'])}"
-        )
-    out.print(
-        f"\ndataset   {report.run}/dataset\nset aside {report.run}/rejects\nreport    {report.run}/report.md",
-        highlight=False,
-    )
+        table.add_row(Text(f"  {name}"), f"{count:,}", f"{count / turns:.1%}")
+    return table
 
 
-def _plain(text: str, limit: int = 160) -> str:
-    """Foreign text on one line, without markup."""
-    flat = " ".join(text.split())
-    cut = flat if len(flat) <= limit else flat[: limit - 1] + "…"
-    return cut.replace("[", "\\[")
+def _line(name: str, said: str) -> Text:
+    """Words of others behind a name. A `Text`: rich would take square brackets in a string for its markup."""
+    return Text.assemble((f"{name:<9} ", "dim"), said)
+
+
+def _flat(text: str, limit: int = 160) -> str:
+    """Foreign text on one line."""
+    return printable(" ".join(text.split()), limit)

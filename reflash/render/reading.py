@@ -6,7 +6,6 @@ All text here is marked: `<think>` without a mark is the token, or text of a voc
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -17,7 +16,7 @@ from reflash.types import ToolCall
 THINKING = (("<think>", "</think>"), ("[THINK]", "[/THINK]"), ("<seed:think>", "</seed:think>"))
 TAIL = 16  # ids of the prompt's end that say whether it opens thinking
 
-_CALL = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|\Z)", re.DOTALL)
+CALL, CALLED = "<tool_call>", "</tool_call>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +64,22 @@ def thinking_marks(control: Collection[str], template: str) -> ThinkingMarks | N
 def cut_calls(text: str) -> tuple[str, tuple[ToolCall, ...]]:
     """Content and calls of marked text, where calls are JSON objects in `<tool_call>` blocks.
 
-    A block that holds anything else stays in the content, so that nothing is lost.
+    A block that holds anything else stays in the content, so that nothing is lost; the last may lack its end. Marks are
+    searched for one by one: a pattern over a whole block takes minutes for some thousand spaces.
     """
     calls: list[ToolCall] = []
-
-    def take(match: re.Match[str]) -> str:
-        call = _call(unmark(match[1]), len(calls))
+    kept: list[str] = []
+    at = 0
+    while (start := text.find(CALL, at)) != -1:
+        kept.append(text[at:start])
+        inside, end, _ = text[start + len(CALL) :].partition(CALLED)
+        at = start + len(CALL) + len(inside) + len(end)
+        call = _call(unmark(inside.strip()), len(calls))
         if call is None:
-            return match[0]
-        calls.append(call)
-        return ""
-
-    rest = _CALL.sub(take, text) if "<tool_call>" in text else text
+            kept.append(text[start:at])
+        else:
+            calls.append(call)
+    rest = "".join([*kept, text[at:]])
     return (rest.rstrip() if calls else rest), tuple(calls)
 
 

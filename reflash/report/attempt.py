@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from reflash.engines.base import Engine
 from reflash.generate.progress import Snapshot
+from reflash.printable import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +21,7 @@ class Attempt:
     output_tokens: int
     seconds: float  # with engines ready
     engines: tuple[str, ...]  # engine and version, without addresses: this goes into the dataset card
+    ended: float = 0.0  # Unix time, 0 where unknown
 
     @property
     def tokens_per_s(self) -> float | None:
@@ -26,6 +30,18 @@ class Attempt:
 
 
 def attempt_of(snapshot: Snapshot, engines: Sequence[Engine]) -> Attempt:
-    """The attempt that a last snapshot and its engines tell of."""
-    names = tuple(f"{count} × {version}" for version, count in Counter(e.version or "unknown" for e in engines).items())
-    return Attempt(snapshot.turns, snapshot.output_tokens, snapshot.seconds, names)
+    """The attempt that a last snapshot and its engines tell of; it ends now."""
+    versions = Counter(printable(e.version) or "unknown" for e in engines)  # in a server's own words
+    names = tuple(f"{count} × {version}" for version, count in versions.items())
+    return Attempt(snapshot.turns, snapshot.output_tokens, snapshot.seconds, names, time.time())
+
+
+def attempts_in(report: Mapping[str, Any] | None) -> tuple[Attempt, ...]:
+    """The attempts that an earlier report tells of, the oldest first; those that generated nothing are left out."""
+    if report is None:
+        return ()
+    told = report.get("attempts") or [report["attempt"]]  # a report of the first version knew only the last one
+    found = [
+        Attempt(t["turns"], t["output_tokens"], t["seconds"], tuple(t["engines"]), t.get("ended", 0.0)) for t in told
+    ]
+    return tuple(a for a in found if a.output_tokens)

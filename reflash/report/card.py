@@ -5,6 +5,7 @@ from __future__ import annotations
 import yaml
 
 from reflash.config.run import RunConfig
+from reflash.printable import printable
 from reflash.report.report import Report
 from reflash.report.words import foreign, table
 from reflash.validate.checks import REASONS
@@ -12,8 +13,9 @@ from reflash.validate.checks import REASONS
 
 def dataset_card(report: Report, config: RunConfig) -> str:
     """README.md of the dataset folder."""
+    title = config.publish.title or report.title
     front = {
-        "pretty_name": config.publish.title or report.title,
+        "pretty_name": printable(title),
         "tags": ["reflash", "regenerated", "speculative-decoding"],
         "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": "data/*.parquet"}]}],
     }
@@ -21,8 +23,8 @@ def dataset_card(report: Report, config: RunConfig) -> str:
         "\n\n".join(
             [
                 f"---\n{yaml.safe_dump(front, sort_keys=False, allow_unicode=True)}---",
-                f"# {foreign(config.publish.title or report.title)}",
-                f"Every answer was made again by `{config.model.name}` with Reflash. {_exactness(report)}",
+                f"# {foreign(title)}",
+                f"Every answer was made again by {foreign(config.model.name)} with Reflash. {_exactness(report)}",
                 "## How it was made",
                 _how(report, config),
                 "## What is in it",
@@ -51,12 +53,12 @@ def _how(report: Report, config: RunConfig) -> str:
     return table(
         ("setting", "value"),
         [
-            ("source", foreign(config.source.path)),
+            ("source", foreign(config.source.path, 1000)),
             (
                 "model",
                 foreign(config.model.name) + (f" at {foreign(config.model.revision)}" if config.model.revision else ""),
             ),
-            ("engines", ", ".join(foreign(e) for e in report.attempt.engines) or "as in the rows"),
+            ("engines", _engines(report)),
             ("thinking", thinking),
             (
                 "temperature, top-p, top-k, min-p",
@@ -67,6 +69,12 @@ def _how(report: Report, config: RunConfig) -> str:
             ("context", f"{config.model.context:,} tokens"),
         ],
     )
+
+
+def _engines(report: Report) -> str:
+    """Those of all attempts, by version: the rows name them by address, which is nobody's business."""
+    told = "; then ".join(foreign(names) for names in report.engines) or "not known"
+    return f"{told}; not known for {report.untold_turns:,} turns" if report.attempts and report.untold_turns else told
 
 
 def _what(report: Report) -> str:

@@ -10,7 +10,8 @@ from reflash.config.run import RunConfig
 from reflash.errors import RunIncomplete
 from reflash.ledger.ledger import Ledger
 from reflash.publish.summary import ShardSummary, add_up
-from reflash.report.attempt import Attempt
+from reflash.report.attempt import Attempt, attempts_in
+from reflash.report.examples import good_examples, set_aside_examples
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +30,25 @@ class Report:
     total: ShardSummary
     alarms: tuple[str, ...]  # reasons whose share of the turns passes the configured one
     exact: bool
-    attempt: Attempt
-    examples: tuple[dict[str, str], ...]
+    attempt: Attempt  # the last that generated something
+    examples: tuple[dict[str, str], ...]  # good rows
+    set_aside: tuple[dict[str, str], ...] = ()  # others, with why
+    attempts: tuple[Attempt, ...] = ()  # all that generated something and left a report, the oldest first
 
     @property
     def good(self) -> int:
         """Rows in the dataset."""
         return self.total.verdicts.get("good", 0)
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        """The engines of all attempts, each group of them once."""
+        return tuple(dict.fromkeys(", ".join(a.engines) for a in self.attempts or (self.attempt,) if a.engines))
+
+    @property
+    def untold_turns(self) -> int:
+        """Turns that lie here from attempts that were ended too hard to leave a report."""
+        return max(0, sum(self.total.engines.values()) - sum(a.turns for a in self.attempts))
 
     @property
     def complete(self) -> bool:
@@ -61,6 +74,9 @@ def make_report(config: RunConfig, ledger: Ledger, summaries: Sequence[ShardSumm
             f"{ledger.where}: {planned} turns were planned in the finished shards, {total.turns} are there"
         )
     share = config.validation.alarm_share
+    attempts = attempts_in(ledger.report())
+    if attempt.output_tokens and attempt not in attempts:  # there already where this report is written once more
+        attempts += (attempt,)
     return Report(
         title=f"{config.source.path} answered by {config.model.name}",
         run=ledger.where,
@@ -74,31 +90,8 @@ def make_report(config: RunConfig, ledger: Ledger, summaries: Sequence[ShardSumm
         total=total,
         alarms=tuple(r for r, n in total.reasons.items() if n > share * total.turns),
         exact=total.inexact == 0,
-        attempt=attempt if attempt.output_tokens else _last_attempt(ledger) or attempt,
-        examples=tuple(_examples(ledger, sorted(done))),
+        attempt=attempts[-1] if attempts else attempt,
+        examples=tuple(good_examples(ledger, sorted(done))),
+        set_aside=tuple(set_aside_examples(ledger, sorted(done))),
+        attempts=attempts,
     )
-
-
-def _last_attempt(ledger: Ledger) -> Attempt | None:
-    """The attempt that the last report tells of: a run found finished keeps its figures."""
-    last = ledger.report()
-    if last is None:
-        return None
-    facts = last["attempt"]
-    return Attempt(facts["turns"], facts["output_tokens"], facts["seconds"], tuple(facts["engines"]))
-
-
-def _examples(ledger: Ledger, shards: Sequence[str], wanted: int = 10) -> list[dict[str, str]]:
-    """The first good rows: the last question, the thinking, the answer."""
-    found: list[dict[str, str]] = []
-    for shard in shards:
-        table = ledger.good_rows(shard)
-        if table is None:
-            continue
-        for row in table.select(["id", "messages"]).slice(0, wanted - len(found)).to_pylist():
-            *before, answer = row["messages"]
-            question = next((m["content"] for m in reversed(before) if m["role"] == "user"), "")
-            found.append({"id": row["id"], "question": question, "answer": answer["content"]})
-        if len(found) >= wanted:
-            break
-    return found

@@ -9,7 +9,7 @@ from reflash.report.charts import binned_lengths_chart, throughput_chart
 from reflash.report.lines import verdict_line
 from reflash.report.report import Report
 from reflash.report.tables import VERDICTS
-from reflash.report.words import duration, foreign, last_part, ranked, table
+from reflash.report.words import code, duration, foreign, last_part, moment, ranked, table
 from reflash.validate.checks import REASONS
 
 LONGEST_GAP = 6  # intervals without a token that are drawn as they were
@@ -26,8 +26,10 @@ def report_markdown(report: Report) -> str:
         "## Output",
         _charts(report.total),
         _output(report),
+        _attempts(report),
         "## Examples",
         _examples(report),
+        _set_aside(report),
         "## Rows",
         _rows(report),
         "## Where it lies",
@@ -66,18 +68,32 @@ def _verdicts(report: Report) -> str:
 
 
 def _output(report: Report) -> str:
-    total, attempt = report.total, report.attempt
+    total = report.total
     rows: list[tuple[object, ...]] = [
         ("output tokens", f"{total.output_tokens:,}"),
         ("of them in the dataset", f"{total.good_tokens:,}"),
         ("prompt tokens", f"{total.prompt_tokens:,}"),
         ("turns asked more than once", f"{total.retried:,}"),
     ]
-    if attempt.tokens_per_s is not None:
-        made = f"{attempt.output_tokens:,} tokens in {duration(attempt.seconds)}, {attempt.tokens_per_s:,.0f} tok/s"
-        rows.append(("last attempt", made))
-    rows += [("engines", foreign(name)) for name in attempt.engines]
     return table(("what", "figure"), rows)
+
+
+def _attempts(report: Report) -> str:
+    rows: list[tuple[object, ...]] = [
+        (
+            moment(a.ended),
+            f"{a.turns:,}",
+            f"{a.output_tokens:,}",
+            duration(a.seconds),
+            "" if a.tokens_per_s is None else f"{a.tokens_per_s:,.0f}",
+            ", ".join(foreign(name) for name in a.engines),
+        )
+        for a in report.attempts
+    ]
+    if report.attempts and report.untold_turns:
+        rows.append(("ended without a report", f"{report.untold_turns:,}", "", "", "", ""))
+    header = ("attempt ended", "turns", "output tokens", "time", "tok/s", "engines")
+    return "## Attempts\n\n" + table(header, rows) if rows else ""
 
 
 def _charts(total: ShardSummary) -> str:
@@ -116,14 +132,24 @@ def _examples(report: Report) -> str:
     return table(("row", "asked", "answered"), rows)
 
 
+def _set_aside(report: Report) -> str:
+    if not report.set_aside:
+        return ""
+    rows: list[tuple[object, ...]] = [
+        (foreign(e["id"], 40), foreign(e["why"], 160), foreign(e["question"], 160), foreign(e["answer"]))
+        for e in report.set_aside
+    ]
+    return "## Set aside, some of it\n\n" + table(("row", "why", "asked", "answered"), rows)
+
+
 def _where(report: Report) -> str:
     return table(
         ("what", "where"),
         [
-            ("source", foreign(report.source)),
+            ("source", foreign(report.source, 1000)),
             ("model", foreign(report.model)),
-            ("dataset", f"`{report.run}/dataset`"),
-            ("set aside, with reasons", f"`{report.run}/rejects`"),
-            ("every turn as generated", f"`{report.run}/parts`"),
+            ("dataset", code(f"{report.run}/dataset")),
+            ("set aside, with reasons", code(f"{report.run}/rejects")),
+            ("every turn as generated", code(f"{report.run}/parts")),
         ],
     )

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping
 
 from reflash.generate.progress import Snapshot
+from reflash.printable import printable
 from reflash.publish.summary import ShardSummary
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-!|~$^=:@])")
+# What renderers make a link of by themselves. Escaping does not keep all of them from it (remark looks once more when
+# the escapes are gone), so a space of no width is put in.
+_LINKS = re.compile(r"(?<=/)(?=/)|(?<=@)|(?<=www)(?=\.)", re.IGNORECASE)
+_NO_WIDTH = "&#8203;"
 
 
 def describe(snapshot: Snapshot, judged: ShardSummary | None = None) -> str:
@@ -47,12 +53,22 @@ def last_part(path: str) -> str:
     return path.rstrip("/").rsplit("/", 1)[-1]
 
 
+def moment(unix: float) -> str:
+    """A Unix time as a date and a time of day, in UTC; "" where it is 0."""
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(unix)) if unix else ""
+
+
 def foreign(text: str, limit: int = 240) -> str:
-    """Text from a model or a data set, cut and escaped: in markdown it shows as it is, and does nothing."""
-    flat = " ".join(text.split())
-    cut = flat if len(flat) <= limit else flat[: limit - 1] + "…"
-    escaped = cut.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _MARKDOWN.sub(r"\\\1", escaped)
+    """Text from a model, a data set or a server, cut and escaped: in markdown it shows as it is, and does nothing."""
+    flat = printable(" ".join(text.split()), limit)
+    escaped = flat.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _LINKS.sub(_NO_WIDTH, _MARKDOWN.sub(r"\\\1", escaped))
+
+
+def code(text: str, limit: int = 1000) -> str:
+    """A path or a name as code, fit for a table; one that would end the code or the cell is escaped text instead."""
+    flat = printable(text, limit)
+    return foreign(text, limit) if not flat.strip() or set("`|") & set(flat) else f"`{flat}`"
 
 
 def table(header: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:

@@ -16,7 +16,7 @@ from reflash.printable import printable
 
 # A store that lacks an operation says so with Python's own error.
 _FAULTS = (BaseError, OSError, NotImplementedError)
-_LONGEST = 4500  # characters of a name in a message: a path's limit, and what is said about it
+_REMEDY = "Give a folder, or the URL of an object store: s3://, gs:// or az://"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Store:
 
     def where(self, name: str) -> str:
         """The object's full name, as a person would look for it."""
-        return printable(str(self.root / name) if self.root else f"{_shown(self.url).rstrip('/')}/{name}", _LONGEST)
+        return printable(str(self.root / name) if self.root else f"{_shown(self.url).rstrip('/')}/{name}", 4500)
 
     def _settle(self, name: str) -> None:
         """Ask a local disk to keep the object even if the power goes now."""
@@ -141,9 +141,6 @@ def _remote(url: str) -> ObjectStore:
     return store
 
 
-_REMEDY = "Give a folder, or the URL of an object store: s3://, gs:// or az://"
-
-
 def _folder(url: str) -> Path:
     """The folder that is meant, there or not. Raises ConfigError where no folder can have that name."""
     path = url.removeprefix("file://")
@@ -152,8 +149,8 @@ def _folder(url: str) -> Path:
         root = Path(path).expanduser()
         root.is_dir()
     except (ValueError, RuntimeError, OSError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "a NUL in it" if "\0" in path else str(error)
-        raise ConfigError(f"{_shown(url)} cannot be a folder's name: {printable(str(reason))}; give another") from error
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ConfigError(f"{_shown(url)}: no folder can be there ({printable(str(reason))}). {_REMEDY}") from error
     if path != url and not root.is_absolute():
         raise ConfigError(f"{_shown(url)}: after file:// comes a whole path, as in file:///data/run")
     return root.absolute()
@@ -161,4 +158,4 @@ def _folder(url: str) -> Path:
 
 def _shown(url: str) -> str:
     """A path or URL as it may be printed: one line, not endless, no password."""
-    return printable(re.sub(r"(?<=://)[^/@]*@", "…@", url), _LONGEST)
+    return printable(re.sub(r"(?<=://)[^/@]*@", "…@", url), 1000)

@@ -1,4 +1,7 @@
-"""One Prefect server, one run on it and one browser for the session."""
+"""One Prefect server, one run on it and one browser for the module.
+
+Not for the session: an open Playwright holds the event loop, and tests of other folders want one of their own.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,13 @@ ARGUMENTS = [
 ELSEWHERE = re.compile(r"^https?://(?!127\.0\.0\.1[:/])")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[Server]:
     with prefect_server(tmp_path_factory.mktemp("prefect") / "home") as found:
         yield found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def run(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """60 rows in 6 shards; some answers are cut at their budget, so that there is something to reject."""
     folder = tmp_path_factory.mktemp("work")
@@ -59,7 +62,7 @@ def run(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run_named(server, folder / "browsed", "browsed · smol")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is missing: uv sync --group browser")
     if not CHROMIUM.exists():
