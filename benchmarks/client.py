@@ -1,6 +1,6 @@
 """How near the client comes to what the engine could do, beside the floors of the same run.
 
-usage: uv run python benchmarks/client.py [--bench FOLDER] [--only main,quick,memory]
+usage: uv run python benchmarks/client.py [--bench FOLDER] [--only main,quick,memory,faults]
 
 Needs the scripted engine and the floors (mock_engine.py, gen.py, raw_aiohttp.py, raw_proto.py) in FOLDER, by default
 `../shared/bench`. Loads only loopback; every loop is bounded by its rows.
@@ -20,14 +20,14 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from scripted import HERE, mock_engine, shared_bench
+from scripted import HERE, mock_engine, mortal_engine, shared_bench
 
 
 def main() -> None:
     """Print one table a question."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bench", type=Path, default=shared_bench())
-    parser.add_argument("--only", default="main,quick,memory")
+    parser.add_argument("--only", default="main,quick,memory,faults")
     arguments = parser.parse_args()
     if not (arguments.bench / "mock_engine.py").exists():
         sys.exit(f"skipped: no mock_engine.py in {arguments.bench}; name its folder with --bench")
@@ -101,6 +101,28 @@ class Bench:
             with mock_engine(self.folder, flags) as url:
                 result, _ = self._reflash(rows, url, 64)
             print(f"{count:>8,}{result['peak_mib']:>10,}{result['plan_s']:>8.1f}{count / result['seconds']:>8,.0f}")
+
+    def faults(self) -> None:
+        """The rows of `main` with an engine that errs, one that dies and comes back, and one of two that dies."""
+        print("\n2,000 rows, 64 in flight, heavy tail, engines that fail")
+        print(f"{'case':<54}{'wall s':>8}{'rows':>8}{'good':>8}")
+        flags = ["--slots", "64", "--rate", "1400", "--max-len", "8192"]
+        errs = ["--p500", "0.02", "--pdrop", "0.01", "--phang", "0.005", "--hang-s", "120"]
+        rows = self.scratch / "main" / "messages.jsonl"
+        with mock_engine(self.folder, flags) as url:
+            self._told("none", *self._reflash(rows, url, 64))
+        with mock_engine(self.folder, [*flags, *errs]) as url:
+            self._told("2 % errors, 1 % drops, 0.5 % hangs of 120 s", *self._reflash(rows, url, 64))
+        with mortal_engine(self.folder, [*flags, "--die-after", "800"], back_after_s=10, then=flags) as url:
+            self._told("dies at row 800, back after 10 s", *self._reflash(rows, url, 64))
+        with (
+            mock_engine(self.folder, flags) as one,
+            mock_engine(self.folder, [*flags, "--die-after", "300"]) as other,
+        ):
+            self._told("two engines, one dies at row 300 for good", *self._reflash(rows, f"{one},{other}", 64))
+
+    def _told(self, case: str, result: dict[str, Any], _prompts: list[str]) -> None:
+        print(f"{case:<54}{result['seconds']:>8.2f}{result['rows']:>8,}{result['answered']:>8,}")
 
     def _raw_aiohttp(self, rows: Path, url: str, width: int) -> tuple[dict[str, Any], list[str]]:
         return self._floor("raw_aiohttp.py", rows, url, width)

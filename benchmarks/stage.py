@@ -1,6 +1,6 @@
 """The generate stage alone, timed: what `benchmarks/client.py` runs in a process of its own.
 
-usage: stage.py RUN_FOLDER ROWS.jsonl URL WIDTH   prints one JSON object
+usage: stage.py RUN_FOLDER ROWS.jsonl URL[,URL] WIDTH   prints one JSON object
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def main() -> None:
             "run": run,
             "source": {"path": rows},
             "model": {"name": "mock", "tokenizer": SMOLLM2, "renderer": "template", "context": 65536},
-            "engine": {"kind": "endpoint", "urls": [url], "dialect": "vllm", "width": int(width)},
+            "engine": {"kind": "endpoint", "urls": url.split(","), "dialect": "vllm", "width": int(width)},
             "thinking": {"mode": "off"},
             "sampling": {"max_new_tokens": 8192},
         },
@@ -49,6 +49,7 @@ def main() -> None:
         json.dumps(
             {
                 "rows": sum(s.rows for s in shards),
+                "answered": sum(t.finish_reason in ("stop", "length") for s in shards for t in ledger.part(s.name)),
                 "plan_s": round(planned, 2),
                 "seconds": round(seconds, 3),
                 "cpu_s": round(time.process_time() - cpu, 2),

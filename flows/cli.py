@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
+from flows.engines_cli import engines_app
 from reflash.errors import ConfigError, ManifestChanged, ReflashError
+from reflash.printable import printable
 
-app = typer.Typer(
-    name="reflash",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    help=(
-        "Regenerate the answers of a training set with the model that will serve,"
-        " and prove each row fit to train on.\n\n"
-        "Start with `reflash demo`: it needs no GPU and takes about a minute. Then look at your own set with "
-        "`reflash inspect`, write a config (`reflash config schema` explains every key) and run `reflash regenerate`."
-    ),
-)
+app = typer.Typer(name="reflash", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 config_app = typer.Typer(no_args_is_help=True, help="What a run config may say.")
 app.add_typer(config_app, name="config")
+app.add_typer(engines_app, name="engines")
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
 Run = Annotated[str, typer.Argument(help="A run's folder: a path or a URL.")]
@@ -34,6 +25,27 @@ Overrides = Annotated[
     typer.Option("--set", help="Change one setting: dotted.key=value, read as YAML. May be given often."),
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show Prefect's own log lines too.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"reflash {version('reflash')}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)
+    ] = False,
+) -> None:
+    """Regenerate the answers of a training set with the model that will serve, and prove each row fit to train on.
+
+    Start with `reflash demo`: it needs no GPU and takes about two minutes. Then look at your own set with `reflash
+    inspect`, write a config (`reflash config schema` explains every key) and run `reflash regenerate`.
+    """
 
 
 @app.command()
@@ -51,7 +63,7 @@ def demo(
     from reflash.config.load import load_config
 
     example = Path(__file__).parent.parent / "reflash" / "demo" / "demo.yaml"
-    _regenerate(load_config(example, [f"run={run}", *(overrides or [])]), verbose)
+    _regenerate(load_config(example, overrides or []).model_copy(update={"run": str(run)}), verbose)
 
 
 @app.command()
@@ -72,24 +84,36 @@ def regenerate(
 
 @app.command()
 def inspect(
-    path: Annotated[str, typer.Argument(help="A file, a folder, a glob or a Hub id.")],
+    paths: Annotated[
+        list[str], typer.Argument(metavar="PATH", help="Files, folders, globs or Hub ids, looked at as one set.")
+    ],
     as_json: Json = False,
     split: Annotated[str | None, typer.Option(help="Split of a Hub set or DatasetDict.")] = None,
-    threshold: Annotated[int, typer.Option(help="Flag tokenized rows with this many supervised tokens or fewer.")] = 6,
-    vocabulary: Annotated[int | None, typer.Option(help="Number of ids the model knows.")] = None,
-    tokenizer: Annotated[str | None, typer.Option(help="Tokenizer that counts them; by default SmolLM2's.")] = None,
+    threshold: Annotated[
+        int, typer.Option(help="Tokenized sets: a turn with this many supervised tokens or fewer is an empty answer.")
+    ] = 6,
+    vocabulary: Annotated[
+        int | None, typer.Option(help="Tokenized sets: number of ids the model knows; by default told by its ids.")
+    ] = None,
+    tokenizer: Annotated[
+        str | None, typer.Option(help="Conversations: the tokenizer that counts; by default SmolLM2's.")
+    ] = None,
     context: Annotated[
-        int, typer.Option(help="Reject prompts longer than so many tokens, a drafter's usual training length; 0: none.")
+        int,
+        typer.Option(
+            help="Tokens, a drafter's usual training length: prompts as long are rejected, and tokenized rows that are "
+            "longer are listed. 0: no limit.",
+        ),
     ] = 4096,
 ) -> None:
     """Look at a set before using it: what each row is, and why some are unfit.
 
     Tokenized sets (input_ids, loss_mask) are told apart from conversations by their columns. Exits 1 where no row
-    can be used.
+    can be used, or a file cannot be read; the others are looked at all the same.
     """
-    from flows.inspecting import inspect_path
+    from flows.inspecting import inspect_paths
 
-    raise typer.Exit(inspect_path(path, split, threshold, vocabulary, tokenizer, context, as_json=as_json))
+    raise typer.Exit(inspect_paths(paths, split, threshold, vocabulary, tokenizer, context, as_json=as_json))
 
 
 @app.command()
@@ -102,24 +126,27 @@ def status(run: Run, as_json: Json = False) -> None:
         _print_json(found)
     else:
         for key, value in found.items():
-            typer.echo(f"{key:<12} {value}")
+            typer.echo(f"{key:<16} {printable(str(value), 4096)}")
     raise typer.Exit(0 if found["complete"] else 1)
 
 
 @app.command()
-def validate(run: Run, as_json: Json = False) -> None:
-    """Judge every committed turn again, and write the dataset, the rejects and the report anew.
+def validate(run: Run, as_json: Json = False, overrides: Overrides = None) -> None:
+    """Judge every finished shard again, and write the dataset, the rejects and the report anew.
 
-    Needs the model's tokenizer, no engine. Exits 1 where rows are missing.
+    Needs the model's tokenizer, no engine. Other rules: --set validation.loop_window=128. Exits 1 where rows are
+    missing.
     """
     from flows.screen import show_report
     from flows.validating import validate_run
 
-    report = validate_run(run)
+    report = validate_run(run, overrides or [])
     if as_json:
         _print_json(report.to_json())
     else:
         show_report(report)
+    if not report.complete:
+        print("reflash: the run is not finished; `reflash status` says what is missing", file=sys.stderr)  # noqa: T201
     raise typer.Exit(0 if report.complete else 1)
 
 
@@ -136,26 +163,34 @@ def main() -> None:
     try:
         app()
     except ReflashError as error:
-        print(f"reflash: {error}", file=sys.stderr)  # noqa: T201
-        sys.exit(2 if isinstance(error, ConfigError | ManifestChanged) else 1)
+        _leave(str(error), 2 if isinstance(error, ConfigError | ManifestChanged) else 1)
+
+
+def _leave(words: str, code: int) -> NoReturn:
+    print(f"reflash: {words}", file=sys.stderr)  # noqa: T201
+    sys.exit(code)
 
 
 def _regenerate(config: Any, verbose: bool) -> None:
-    os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "120")
-    os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+    from reflash.plan.preflight import preflight
+
+    preflight(config)
     from flows import watch
     from flows.logs import quiet_terminal
     from flows.regenerate import regenerate as flow
     from flows.screen import progress_bar, show_report
+    from flows.server import some_server
 
     if not verbose:
         quiet_terminal()
-    with progress_bar() as listener:
-        watch.listeners.append(listener)
-        try:
+    try:
+        with some_server(), progress_bar() as listener:
+            watch.listeners.append(listener)
             report = flow(config)
-        finally:
-            watch.listeners.remove(listener)
+    except KeyboardInterrupt:
+        _leave("stopped; what was finished is safe, and the same command goes on with the rest", 130)
+    finally:
+        watch.listeners.clear()
     show_report(report)
 
 

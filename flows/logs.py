@@ -11,6 +11,7 @@ from reflash.errors import ReflashError
 
 # Prefect writes these of each task, without its name: they would bury all others.
 NOISE = ("Finished in state Completed(", "Finished in state NotReady(")
+TOLD = ("Finished in state", "Crash detected! Execution was aborted by an interrupt signal")  # we say these ourselves
 
 
 class RunLog(APILogHandler):
@@ -49,7 +50,7 @@ def belongs_on_terminal(record: logging.LogRecord) -> bool:
     """
     if not record.name.startswith("prefect"):
         return record.levelno >= logging.WARNING
-    if record.levelno < logging.ERROR or record.getMessage().startswith("Finished in state"):
+    if record.levelno < logging.ERROR or record.getMessage().startswith(TOLD):
         return False
     if record.exc_info and isinstance(record.exc_info[1], ReflashError):
         record.exc_info = record.exc_text = None  # the Logs tab has it: its handler comes first

@@ -15,7 +15,7 @@ from flows.watch import follow
 from reflash.config.run import RunConfig
 from reflash.errors import RunIncomplete
 from reflash.generate.fleet import Fleet
-from reflash.ledger.ledger import open_ledger
+from reflash.ledger.ledger import Ledger, open_ledger
 from reflash.pool import WorkerPool
 from reflash.report.attempt import attempt_of
 from reflash.report.report import Report
@@ -59,7 +59,8 @@ def regenerate(config: RunConfig) -> Report:
         summaries = [s.result() for s in stages if s.state.is_completed()]
         result = report(config, summaries, attempt)
     if not result.complete:
-        raise RunIncomplete(_what_is_missing(shards, stages, ledger.where))
+        raise RunIncomplete(f"{_what_is_missing(shards, stages, ledger)} {_cause(stages, fleet)}".rstrip())
+    ledger.sweep()
     return result
 
 
@@ -76,11 +77,19 @@ def _submit(shard: Shard, config: RunConfig, fleet: Fleet, pool: WorkerPool) -> 
     return publish.submit(shard, config, pool, wait_for=[judged], return_state=False)
 
 
-def _what_is_missing(shards: list[Shard], stages: list[PrefectFuture[Any]], where: str) -> str:
+def _what_is_missing(shards: list[Shard], stages: list[PrefectFuture[Any]], ledger: Ledger) -> str:
     missing = [shard for shard, stage in zip(shards, stages, strict=True) if not stage.state.is_completed()]
     rows = sum(shard.rows for shard in missing)
     names = ", ".join(shard.name for shard in missing[:5]) + (", …" if len(missing) > 5 else "")
+    first = next((m.name for shard in missing if (m := ledger.first_missing(shard.name))), None)
     return (
-        f"{where}: {len(missing)} of {len(shards)} shards ({rows} conversations) are not finished: {names}. "
-        "The same command goes on with them."
+        f"{ledger.where}: {len(missing)} of {len(shards)} shards ({rows} conversations) are not finished: {names}. "
+        + (f"The first conversation without an answer is {first}. " if first else "")
+        + "The same command goes on with them."
     )
+
+
+def _cause(stages: list[PrefectFuture[Any]], fleet: Fleet) -> str:
+    failed = (str(stage.state.message) for stage in stages if stage.state.is_failed())
+    words = str(fleet.error) if fleet.error else next(failed, "")
+    return f"What stopped it: {words}" if words else ""

@@ -13,8 +13,9 @@ from rich.text import Text
 
 from reflash.generate.progress import Snapshot
 from reflash.printable import printable
+from reflash.report.lines import verdict_line
 from reflash.report.report import Report
-from reflash.report.words import duration
+from reflash.report.words import counted, duration, share
 
 out = Console()
 err = Console(stderr=True)
@@ -39,10 +40,10 @@ def progress_bar() -> Iterator[Any]:
             left = "" if snapshot.seconds_left is None else f"{duration(snapshot.seconds_left)} left"
             progress.update(
                 bar,
-                description=f"{snapshot.rows:,} of {snapshot.rows_all:,} rows",
+                description=f"{snapshot.rows:,} of {counted(snapshot.rows_all, 'row')}",
                 completed=snapshot.rows,
                 total=snapshot.rows_all,
-                rate=f"{snapshot.tokens_per_s:,.0f} tok/s",
+                rate=f"{snapshot.tokens_per_s:,.0f} tok/s" if snapshot.seconds else "engines are starting",
                 left=left,
             )
 
@@ -51,31 +52,36 @@ def progress_bar() -> Iterator[Any]:
 
 def show_report(report: Report) -> None:
     """The short report: verdicts, reasons, examples, where it lies."""
-    out.print(_counts(report))
+    if report.total.turns:
+        out.print(_counts(report))
+    if not report.complete or not report.total.turns:
+        out.print(Text(verdict_line(report)))
     if report.attempt.tokens_per_s:
         rate = f"{report.attempt.tokens_per_s:,.0f} tok/s"
-        out.print(f"{report.attempt.output_tokens:,} tokens in {duration(report.attempt.seconds)}: {rate}")
+        tokens = counted(report.attempt.output_tokens, "token")
+        out.print(f"{tokens} in {duration(report.attempt.seconds)}: {rate}")
     for example in report.examples[:3]:
         out.print()
         out.print(_line("asked", _flat(example["question"])))
         out.print(_line("answered", _flat(example["answer"])))
     out.print()
-    for name, where in (("dataset", "dataset"), ("set aside", "rejects"), ("report", "report.md")):
-        out.print(_line(name, f"{printable(report.run, 4096)}/{where}"), soft_wrap=True)
+    places = {"dataset": "dataset", "set aside": "rejects" if report.sets_aside else "", "report": "report.md"}
+    for name, where in places.items():
+        if where:
+            out.print(_line(name, f"{printable(report.run, 4096)}/{where}"), soft_wrap=True)
 
 
 def _counts(report: Report) -> Table:
     total = report.total
-    turns = max(1, total.turns)
     table = Table(show_header=True, box=None, padding=(0, 2))
     table.add_column("verdict or reason")
     table.add_column("turns", justify="right")
     table.add_column("share", justify="right")
     for name in ("good", "flagged", "rejected"):
         count = total.verdicts.get(name, 0)
-        table.add_row(Text(name, "bold"), f"{count:,}", f"{count / turns:.1%}")
+        table.add_row(Text(name, "bold"), f"{count:,}", share(count, total.turns))
     for name, count in total.reasons.items():
-        table.add_row(Text(f"  {name}"), f"{count:,}", f"{count / turns:.1%}")
+        table.add_row(Text(f"  {name}"), f"{count:,}", share(count, total.turns))
     return table
 
 

@@ -12,9 +12,10 @@ ReflashError
 └── EngineError                the engine's side of a request
     ├── EngineRefused          this request will never succeed (400): the row is set aside
     ├── EngineMisconfigured    no request will succeed (401, 404): the run stops
-    ├── EngineGone             an engine launched here has ended: another must be launched
+    ├── EngineGone             an engine launched here has ended, and will not come back by itself
     ├── EngineBusy             429, 502, 503, 504: the same request may succeed later
     ├── EngineAbsent           no connection: nothing was tried
+    │   └── EngineStarting     an engine of our own is being launched again: wait for it
     ├── EngineLost             a reset or cut connection, a 5xx, no answer in time: this request may be the cause
     └── EngineGarbage          an answer that cannot be read, or that contradicts itself
 """
@@ -75,7 +76,7 @@ class EngineMisconfigured(EngineError):
 
 
 class EngineGone(EngineError):
-    """An engine that was launched here has ended; its text holds the end of the log. Another must be launched."""
+    """An engine that was launched here has ended and will not come back by itself; the text holds the log's end."""
 
 
 class EngineBusy(EngineError):
@@ -95,6 +96,10 @@ class EngineAbsent(EngineError):
     """No connection: nothing was tried, and the engine may come back."""
 
     retryable = True
+
+
+class EngineStarting(EngineAbsent):
+    """An engine of our own is being launched again: it comes back, or is given up as EngineGone."""
 
 
 class EngineLost(EngineError):

@@ -174,6 +174,11 @@ class Planned:
     thinking: bool
     prompt_ids: tuple[int, ...]  # of the first turn to regenerate
 
+    @property
+    def name(self) -> str:
+        """What a person needs to find it."""
+        return f"{self.conversation.id} ({self.origin.file} row {self.origin.row})"
+
 
 @dataclass(frozen=True, slots=True)
 class Judgement:

@@ -8,6 +8,8 @@ from typing import Any
 
 from reflash.config.load import parse_config
 from reflash.config.run import RunConfig
+from reflash.ledger.ledger import Ledger, open_ledger
+from reflash.ledger.manifest import Manifest
 from reflash.types import Conversation, Message, Origin, Planned, Turn
 from tests.fake_renderer import FakeRenderer
 
@@ -54,6 +56,18 @@ def config(run: Path | str, **changes: Any) -> RunConfig:
         "generate": {"flush_s": 0.05},
     }
     return parse_config(data | changes, "test")
+
+
+def manifest(name: str = "run-1", **decides: Any) -> Manifest:
+    """What was asked of a run that decides by the model's name alone, if nothing else is said."""
+    return Manifest(name, decides or {"model": {"name": "fake"}}, {})
+
+
+def begun(run: Path | str, name: str = "run-1") -> Ledger:
+    """The folder of a run that has begun."""
+    ledger = open_ledger(str(run), create=True)
+    ledger.start(manifest(name))
+    return ledger
 
 
 def conversations_file(path: Path, count: int) -> Path:

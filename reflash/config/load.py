@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
 from reflash.config.run import RunConfig
+from reflash.config.strict_yaml import read_yaml
 from reflash.errors import ConfigError
+from reflash.printable import printable
 
 
 def load_config(path: Path, overrides: Iterable[str] = ()) -> RunConfig:
@@ -19,15 +20,16 @@ def load_config(path: Path, overrides: Iterable[str] = ()) -> RunConfig:
     `overrides` are `dotted.key=value`, the value read as YAML. Raises ConfigError naming the file and each key.
     """
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not YAML: {error}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not YAML: its text is not UTF-8 ({error.reason} at byte {error.start})") from None
+    data = read_yaml(text, str(path))
     if not isinstance(data, dict):
         raise ConfigError(f"{path}: holds {type(data).__name__}, not settings; `reflash config schema` prints them all")
     for override in overrides:
-        _override(data, override)
+        apply_override(data, override)
     return parse_config(data, str(path))
 
 
@@ -36,11 +38,12 @@ def parse_config(data: dict[str, Any], name: str) -> RunConfig:
     try:
         return RunConfig.model_validate(data)
     except ValidationError as error:
-        lines = [f"  {'.'.join(map(str, e['loc'])) or '(top)'}: {e['msg']}" for e in error.errors()]
+        lines = [f"  {_key(e['loc'])}: {e['msg'].removeprefix('Value error, ')}" for e in error.errors()]
         raise ConfigError(f"{name}: settings that cannot work\n" + "\n".join(lines)) from error
 
 
-def _override(data: dict[str, Any], override: str) -> None:
+def apply_override(data: dict[str, Any], override: str) -> None:
+    """Put one `dotted.key=value` into settings; raises ConfigError where it is none."""
     key, equals, text = override.partition("=")
     if not equals or not key:
         raise ConfigError(f"--set {override}: write dotted.key=value, for example --set sampling.seed=7")
@@ -49,9 +52,10 @@ def _override(data: dict[str, Any], override: str) -> None:
     for parent in parents:
         child = node.setdefault(parent, {})
         if not isinstance(child, dict):
-            raise ConfigError(f"--set {override}: {parent} is not a group of settings")
+            raise ConfigError(f"--set {key}: {parent} is not a group of settings")
         node = child
-    try:
-        node[last] = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"--set {override}: the value is not YAML: {error}") from error
+    node[last] = read_yaml(text, f"--set {key}")
+
+
+def _key(path: Iterable[int | str]) -> str:
+    return printable(".".join(map(str, path))) or "(top)"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from reflash.config.base import Frozen
+from reflash.config.base import MOST_TOKENS, Frozen
 
 RendererName = Literal[
     "auto",
@@ -46,11 +46,17 @@ class ModelConfig(Frozen):
     """How messages become ids: hand-made for a model family, or `template` for the model's own chat template.
     `auto` takes the hand-made one that fits the model's name, else the template."""
 
-    context: int = Field(default=32768, ge=16)
+    context: int = Field(default=32768, ge=16, le=MOST_TOKENS)
     """Tokens of prompt and answer together that the engine is run with."""
 
-    vocabulary: int | None = Field(default=None, ge=1)
+    vocabulary: int | None = Field(default=None, ge=1, le=MOST_TOKENS)
     """Ids the model knows, if more than the tokenizer's (padded embeddings)."""
+
+    @property
+    def template_text(self) -> str | None:
+        """The chat template that stands in the config itself; None where there is none, or the path of one."""
+        given = self.chat_template
+        return given if given is not None and ("{%" in given or "{{" in given) else None
 
 
 class ThinkingConfig(Frozen):
@@ -65,6 +71,12 @@ class ThinkingConfig(Frozen):
     preserve: bool = False
     """Keep the thinking of earlier turns in later prompts, where the model's template can."""
 
+    @field_validator("mode", mode="before")
+    @classmethod
+    def _unquoted(cls, mode: Any) -> Any:
+        """YAML reads `on` and `off` without quotes as true and false."""
+        return {True: "on", False: "off"}[mode] if isinstance(mode, bool) else mode
+
 
 class SamplingConfig(Frozen):
     """How tokens are drawn. Take the values from the model's card."""
@@ -75,7 +87,7 @@ class SamplingConfig(Frozen):
     top_p: float = Field(default=0.95, gt=0, le=1)
     """Nucleus sampling."""
 
-    top_k: int = Field(default=20, ge=0)
+    top_k: int = Field(default=20, ge=0, le=MOST_TOKENS)
     """Keep only so many candidates; 0 keeps all."""
 
     min_p: float = Field(default=0.0, ge=0, le=1)
@@ -90,5 +102,5 @@ class SamplingConfig(Frozen):
     seed: int = Field(default=0, ge=0, lt=2**31)
     """Each turn's seed is derived from this, the conversation's id and the turn."""
 
-    max_new_tokens: int = Field(default=8192, ge=1)
+    max_new_tokens: int = Field(default=8192, ge=1, le=MOST_TOKENS)
     """Budget of one turn, thinking included; cut to what the context leaves."""

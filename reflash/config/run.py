@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from reflash.config.base import Frozen
+from reflash.config.base import MOST_TOKENS, Frozen
 from reflash.config.engine import EngineConfig
 from reflash.config.model import ModelConfig, SamplingConfig, ThinkingConfig
 from reflash.config.source import SourceConfig
@@ -24,10 +24,10 @@ class ToolsConfig(Frozen):
 class PlanConfig(Frozen):
     """How rows are cut into units of work."""
 
-    shard_rows: int = Field(default=2000, ge=1)
+    shard_rows: int = Field(default=2000, ge=1, le=10**6)
     """Conversations in a shard: one task in Prefect, one file in `parts/`."""
 
-    workers: int | None = Field(default=None, ge=1)
+    workers: int | None = Field(default=None, ge=1, le=4096)
     """Processes that read and render; by default one a core, at most 8."""
 
 
@@ -37,20 +37,20 @@ class GenerateConfig(Frozen):
     flush_s: float = Field(default=1.0, gt=0)
     """A finished conversation is in the run's folder after this many seconds at most."""
 
-    retries: int = Field(default=2, ge=0)
+    retries: int = Field(default=2, ge=0, le=1000)
     """Times a failed shard is tried again within the run; it goes on from its segments."""
 
 
 class ValidateConfig(Frozen):
     """What makes a row unfit."""
 
-    min_supervised: int = Field(default=2, ge=2)
+    min_supervised: int = Field(default=2, ge=2, le=MOST_TOKENS)
     """Fewer emitted tokens than this: rejected. DFlash needs two adjacent ones."""
 
     placeholders: tuple[str, ...] = ("ok", "okay", "sure", "n/a", "none", "todo", "...", "")
     """Answers that say nothing, compared without case, spaces and final dots: flagged."""
 
-    loop_window: int = Field(default=64, ge=8)
+    loop_window: int = Field(default=64, ge=8, le=MOST_TOKENS)
     """A tail of at least this many tokens that repeats one period is a loop: rejected."""
 
     alarm_share: float = Field(default=0.05, ge=0, le=1)

@@ -21,5 +21,5 @@ class SourceConfig(Frozen):
     revision: str | None = None
     """Revision of a Hub set: branch, tag or commit."""
 
-    limit: int | None = Field(default=None, ge=1)
+    limit: int | None = Field(default=None, ge=1, le=2**53)
     """Take only the first so many accepted rows."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from reflash.engines.load import Load
 from reflash.types import Completion, Prompt
 
 
@@ -28,6 +29,12 @@ class Engine(Protocol):
 
     async def generate(self, prompt: Prompt) -> Completion:
         """Answer one prompt. Raises EngineError of the kind that fits."""
+
+    async def load(self) -> Load | None:
+        """What it says of itself now; None where it says nothing, or cannot be asked."""
+
+    def restart(self, why: str) -> bool:
+        """Launch it again, since it no longer does its work; False where it was not launched here."""
 
     async def aclose(self) -> None:
         """Let go of connections, and end what was launched."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from time import monotonic
 
 import aiohttp
@@ -14,19 +15,23 @@ from reflash.config.engine import EndpointConfig
 from reflash.engines.base import Engine
 from reflash.engines.dialects.registry import DIALECTS
 from reflash.engines.failures import failure
-from reflash.engines.http import HttpEngine, open_session
-from reflash.engines.identity import MODELS, PAGES, Identity, identify
+from reflash.engines.http import HttpEngine, open_session, read_body
+from reflash.engines.identity import MODELS, PAGES, Identity, identify, same_model
 from reflash.errors import ConfigError, EngineAbsent, EngineError, EngineMisconfigured
+from reflash.printable import printable
+
+log = logging.getLogger(__name__)
 
 KEY_VARIABLE = "REFLASH_API_KEY"
 PAUSE_S = 0.25  # between two attempts to reach a server that is starting
 
 
-async def open_endpoints(config: EndpointConfig) -> list[Engine]:
+async def open_endpoints(config: EndpointConfig, model: str = "") -> list[Engine]:
     """Reach every URL and learn what answers there, in the order of the config.
 
-    Raises EngineAbsent naming the URL that cannot be reached within `patience.connect_s`, EngineMisconfigured where it
-    refuses the key or speaks nothing known, ConfigError where it is no URL.
+    A warning tells where they serve something else than `model`, the run's. Raises EngineAbsent naming the URL that
+    cannot be reached within `patience.connect_s`, EngineMisconfigured where it refuses the key or speaks nothing known,
+    ConfigError where it is no URL.
     """
     urls = [base_url(url) for url in config.urls]
     key = config.api_key.get_secret_value() if config.api_key else os.environ.get(KEY_VARIABLE) or None
@@ -37,7 +42,17 @@ async def open_endpoints(config: EndpointConfig) -> list[Engine]:
             for engine in engines:
                 await engine.aclose()
             raise fault
+    if model:
+        _warn_of_others(engines, model)
     return list(engines)
+
+
+def _warn_of_others(engines: Sequence[HttpEngine], model: str) -> None:
+    """Names differ for good reasons too, so it is for a person to judge: one line, however many engines."""
+    others = {engine.model: engine.name for engine in engines if engine.model and not same_model(engine.model, model)}
+    if others:
+        served = ", ".join(f"{printable(name)} ({url})" for name, url in others.items())
+        log.warning("the engine serves %s, but model.name is %s: is it the same model?", served, printable(model))
 
 
 def base_url(url: str) -> str:
@@ -52,10 +67,6 @@ def base_url(url: str) -> str:
 
 
 async def _open(url: str, config: EndpointConfig, key: str | None) -> HttpEngine:
-    if key and URL(url).user:
-        raise ConfigError(
-            f"engine.urls: {URL(url).host} has a user in its URL and an `api_key`; it can be sent only one"
-        )
     who = await probe(url, config, key)
     return HttpEngine(
         url,
@@ -71,49 +82,48 @@ async def _open(url: str, config: EndpointConfig, key: str | None) -> HttpEngine
 
 async def probe(url: str, config: EndpointConfig, key: str | None) -> Identity:
     """Ask a server for the pages that tell servers apart, and say what it is."""
-    name = str(URL(url).with_user(None))
     async with open_session(config.patience, key) as session:
-        pages = await _pages(session, url, name, config.patience.connect_s)
+        pages = await _pages(session, url, config.patience.connect_s)
     who = identify(pages, None if config.dialect == "auto" else config.dialect)
     if who is None:
         raise EngineMisconfigured(
-            f"{name}: answers, but is neither vLLM, SGLang nor llama.cpp and lists no models at /v1/models; "
+            f"{url}: answers, but is neither vLLM, SGLang nor llama.cpp and lists no models at /v1/models; "
             "check `urls`, or say what it speaks with `dialect`"
         )
     return who
 
 
-async def _pages(session: aiohttp.ClientSession, url: str, name: str, patience_s: float) -> Mapping[str, bytes]:
+async def _pages(session: aiohttp.ClientSession, url: str, patience_s: float) -> Mapping[str, bytes]:
     """The pages that answered 200. The first is asked for until the server is there; raises EngineError."""
     end = monotonic() + patience_s
     fault: EngineError | None = None
     while (left := end - monotonic()) > 0:
         try:
             async with asyncio.timeout(left):
-                pages = await asyncio.gather(*(_page(session, url, name, page) for page in PAGES))
+                pages = await asyncio.gather(*(_page(session, url, page) for page in PAGES))
         except EngineError as error:
             if not error.retryable:
                 raise
             fault = error
         except TimeoutError:
-            fault = fault or EngineAbsent(f"{name}: no answer")
+            fault = fault or EngineAbsent(f"{url}: no answer")
         else:
             return {page: body for page, body in zip(PAGES, pages, strict=True) if body is not None}
         await asyncio.sleep(min(PAUSE_S, max(0.0, end - monotonic())))
-    raise EngineAbsent(f"{fault or name} (not there within {patience_s:g} s; is the engine running? see `urls`)")
+    raise EngineAbsent(f"{fault or url} (not there within {patience_s:g} s; is the engine running? see `urls`)")
 
 
-async def _page(session: aiohttp.ClientSession, url: str, name: str, page: str) -> bytes | None:
+async def _page(session: aiohttp.ClientSession, url: str, page: str) -> bytes | None:
     """One page, None where the server has none; raises EngineError where it is not ready or refuses the key."""
     try:
         async with session.get(URL(url).joinpath(page.lstrip("/")), allow_redirects=False) as response:
-            raw = await response.read()
+            raw = await read_body(response, url)
             status = response.status
     except (aiohttp.ClientError, OSError) as error:
-        said = str(error) or type(error).__name__
+        said = printable(str(error) or type(error).__name__)
     else:
         # A proxy may forbid the other pages; and a page that is only busy must not make vLLM look like a chat server.
         if status in (429, 503) or (page == MODELS and (status in (401, 403) or status >= 500)):
-            raise failure(status, page, name)
+            raise failure(status, page, url)
         return raw if status == 200 else None
-    raise EngineAbsent(f"{name}: {said}")
+    raise EngineAbsent(f"{url}: {said}")

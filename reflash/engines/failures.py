@@ -17,8 +17,11 @@ from reflash.errors import (
     EngineMisconfigured,
     EngineRefused,
 )
+from reflash.printable import printable
 
 WORDS = 300  # characters of a server's message that are kept
+MESSAGE = ("error", "message", "detail")  # where servers put it, one within the other
+DEEPEST = 8  # of those
 
 REFUSED = frozenset({400, 413, 422})
 BUSY = frozenset({408, 429, 502, 503, 504})  # a gateway's 502 and 504 say that the engine behind it is away
@@ -47,20 +50,30 @@ def failure(status: int, said: str, engine: str, retry_after: float = 0.0) -> En
 
 
 def words(raw: bytes) -> str:
-    """What a body says of an error: its message where it is JSON, else its text; at most 300 characters, one line."""
+    """What a body says of an error: its message where it is JSON, else its text; one printable line."""
     try:
-        said = _message(orjson.loads(raw))
+        return told(orjson.loads(raw))
     except orjson.JSONDecodeError:
-        said = raw[: 4 * WORDS].decode("utf-8", "replace")
-    return " ".join(said.split())[:WORDS]
+        return _one_line(raw[: 4 * WORDS].decode("utf-8", "replace"))
 
 
-def _message(body: Any) -> str:
-    if isinstance(body, dict):
-        for key in ("error", "message", "detail"):
-            if body.get(key):
-                return _message(body[key])
-    return body if isinstance(body, str) else orjson.dumps(body).decode()
+def told(body: Any) -> str:
+    """What parsed JSON says of an error: the message in it, else all of it; one printable line."""
+    for _ in range(DEEPEST):
+        inner = next((body[key] for key in MESSAGE if body.get(key)), None) if isinstance(body, dict) else None
+        if inner is None:
+            break
+        body = inner
+    if isinstance(body, str):
+        return _one_line(body)
+    try:
+        return _one_line(orjson.dumps(body).decode())
+    except TypeError:  # over 254 levels
+        return "(nested too deep to be read)"
+
+
+def _one_line(text: str) -> str:
+    return printable(" ".join(text[: 4 * WORDS].split()), WORDS)
 
 
 def seconds_to_wait(header: str | None) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from time import perf_counter
 
 import aiohttp
@@ -10,13 +11,17 @@ from yarl import URL
 from reflash.config.engine import Patience
 from reflash.engines.dialects.base import Dialect
 from reflash.engines.failures import failure, seconds_to_wait, words
+from reflash.engines.load import Load, read_load
 from reflash.errors import EngineAbsent, EngineError, EngineGarbage, EngineLost, EngineMisconfigured, EngineRefused
+from reflash.printable import printable
 from reflash.types import Completion, Prompt
 
 LARGEST_ANSWER = 64 * 2**20  # bytes; 262,144 tokens with their text and the prompt's ids come to 5 MiB
+LONGEST_FAULT = 600  # characters of an error's text
 # Servers under uvicorn close an idle connection after 5 s. One closed while a request is on its way is a lost request,
 # so it is let go of sooner.
 IDLE_S = 4.0
+LOOK_S = 5.0  # for one look at its figures
 
 
 def open_session(patience: Patience, api_key: str | None) -> aiohttp.ClientSession:
@@ -64,6 +69,7 @@ class HttpEngine:
         self._patience = patience or Patience()
         self._api_key = api_key
         self._url = base.joinpath(dialect.path.lstrip("/"))
+        self._metrics_url = base.joinpath("metrics")
         self._session = open_session(self._patience, api_key)
 
     def __repr__(self) -> str:
@@ -96,15 +102,32 @@ class HttpEngine:
             return self._read_back(raw, prompt, perf_counter() - sent)
         raise fault
 
+    async def load(self) -> Load | None:
+        """What its `/metrics` page says; None where there is none, or no answer."""
+        if not self.dialect.metrics.generated or self._session.closed:
+            return None
+        try:
+            async with asyncio.timeout(LOOK_S), self._session.get(self._metrics_url, allow_redirects=False) as response:
+                page = await read_body(response, self.name)
+                return read_load(page.decode("utf-8", "replace"), self.dialect.metrics) if response.ok else None
+        except (aiohttp.ClientError, OSError, TimeoutError, EngineError):
+            return None
+
+    def restart(self, why: str) -> bool:  # noqa: ARG002
+        """Not by itself."""
+        return False
+
     async def aclose(self) -> None:
         """Close the connections; requests on them are lost. A second call does nothing."""
         await self._session.close()
 
     async def _post(self, body: bytes) -> bytes:
         async with self._session.post(self._url, data=body, allow_redirects=False) as response:
-            raw = await self._read(response)
+            raw = await read_body(response, self.name)
             if response.status == 200:
                 return raw
+            if self._api_key:  # before its words are cut: half a key is one no longer found
+                raw = raw.replace(self._api_key.encode(), b"***")
             wait = seconds_to_wait(response.headers.get("Retry-After"))
             raise failure(response.status, self._clean(words(raw)), self.name, wait)
 
@@ -115,21 +138,23 @@ class HttpEngine:
             error.args = (self._clean(str(error)),)
             raise
 
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
-        length = response.content_length
-        if length is not None and length <= LARGEST_ANSWER and "Content-Encoding" not in response.headers:
-            return await response.read()
-        chunks: list[bytes] = []
-        size = length or 0  # of a compressed answer what is sent, which is less than what is read
-        while size <= LARGEST_ANSWER:
-            chunk = await response.content.readany()
-            if not chunk:
-                return b"".join(chunks)
-            chunks.append(chunk)
-            size += len(chunk)
-        response.close()
-        raise EngineGarbage(f"{self.name}: the answer is larger than {LARGEST_ANSWER // 2**20} MiB")
-
     def _clean(self, text: str) -> str:
-        """Servers repeat a key that they do not know."""
-        return text.replace(self._api_key, "***") if self._api_key else text
+        """Servers repeat a key that they do not know, and aiohttp what they sent."""
+        return printable(text.replace(self._api_key, "***") if self._api_key else text, LONGEST_FAULT)
+
+
+async def read_body(response: aiohttp.ClientResponse, engine: str) -> bytes:
+    """All of a body; raises EngineGarbage where it is larger than any answer."""
+    length = response.content_length
+    if length is not None and length <= LARGEST_ANSWER and "Content-Encoding" not in response.headers:
+        return await response.read()
+    chunks: list[bytes] = []
+    size = length or 0  # of a compressed answer what is sent, which is less than what is read
+    while size <= LARGEST_ANSWER:
+        chunk = await response.content.readany()
+        if not chunk:
+            return b"".join(chunks)
+        chunks.append(chunk)
+        size += len(chunk)
+    response.close()
+    raise EngineGarbage(f"{engine}: the answer is larger than {LARGEST_ANSWER // 2**20} MiB")

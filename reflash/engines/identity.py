@@ -8,6 +8,8 @@ from typing import Any
 
 import orjson
 
+from reflash.printable import printable
+
 MODELS, VERSION, SERVER_INFO, OLD_SERVER_INFO, PROPS, METRICS = PAGES = (
     "/v1/models",
     "/version",
@@ -39,7 +41,14 @@ def identify(pages: Mapping[str, bytes], dialect: str | None) -> Identity | None
         return None
     listed = facts.get(MODELS, {}).get("data")
     first: dict[str, Any] = listed[0] if isinstance(listed, list) and listed and isinstance(listed[0], dict) else {}
-    return Identity(kind, _version(kind, facts), str(first.get("id") or ""), _context(facts, first))
+    model = first.get("id")
+    return Identity(kind, _version(kind, facts), model if isinstance(model, str) else "", _context(facts, first))
+
+
+def same_model(served: str, wanted: str) -> bool:
+    """Whether two names may mean one model: alike, or alike in their last part, whatever the case."""
+    one, other = (name.rstrip("/").rpartition("/")[2].casefold() for name in (served, wanted))
+    return one == other
 
 
 def _object(raw: bytes) -> dict[str, Any]:
@@ -71,7 +80,7 @@ def _version(kind: str, facts: Mapping[str, dict[str, Any]]) -> str:
         "sglang": info.get("version"),
         "llamacpp": facts.get(PROPS, {}).get("build_info"),
     }.get(kind)
-    return "" if kind == "chat" else f"{kind} {number or ''}".strip()
+    return "" if kind == "chat" else f"{kind} {printable(number) if isinstance(number, str) else ''}".strip()
 
 
 def _context(facts: Mapping[str, dict[str, Any]], first: Mapping[str, Any]) -> int | None:

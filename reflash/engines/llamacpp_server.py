@@ -8,16 +8,15 @@ standard error.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
 import os
 import secrets
-import signal
 import sys
 from pathlib import Path
 from typing import Any
 
-PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
+from reflash.engines.linux import die_with_parent
+
 QUIET = 2  # llama.cpp's verbosity: errors and warnings; from 3 on every request leaves lines in the log
 
 
@@ -33,16 +32,6 @@ def main() -> None:
     sys.stdin.buffer.read()
     # The server's own end waits for answers that nobody reads any more.
     os._exit(0)
-
-
-def die_with_parent(parent: int) -> None:
-    """Ask Linux to kill this process when `parent` (its thread that started it, to be exact) ends, however it ends."""
-    if sys.platform != "linux":
-        return
-    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
-    if os.getppid() != parent:  # it ended before the line above
-        os._exit(1)
 
 
 def _arguments() -> argparse.Namespace:

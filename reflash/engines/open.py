@@ -5,25 +5,37 @@ from __future__ import annotations
 from pathlib import Path
 from typing import assert_never
 
-from reflash.config.engine import EndpointConfig, EngineConfig, LlamaCppConfig, ScriptedConfig
+from reflash.config.engine import (
+    EndpointConfig,
+    EngineConfig,
+    LlamaCppConfig,
+    ScriptedConfig,
+    SglangConfig,
+    VllmConfig,
+)
 from reflash.engines.base import Engine
 
 
-async def open_engines(config: EngineConfig, *, context: int, log_folder: Path | None) -> list[Engine]:
+async def open_engines(config: EngineConfig, *, context: int, log_folder: Path | None, model: str = "") -> list[Engine]:
     """Reach or launch what the config says, ready to answer; the caller closes each of them.
 
     `context` is tokens of prompt and answer together; what is launched writes its log into `log_folder`.
+    `model` is the name of the run's: a warning tells where something else is served.
     Raises ConfigError and EngineError. Each kind is imported only where it is used.
     """
     match config:
         case EndpointConfig():
             from reflash.engines.endpoint import open_endpoints
 
-            return await open_endpoints(config)
+            return await open_endpoints(config, model)
         case LlamaCppConfig():
             from reflash.engines.llamacpp import launch_llamacpp
 
             return [await launch_llamacpp(config, context, log_folder / "llamacpp.log" if log_folder else None)]
+        case VllmConfig() | SglangConfig():
+            from reflash.engines.serve.launch import launch_served
+
+            return list(await launch_served(config, context, log_folder))
         case ScriptedConfig():
             from reflash.engines.scripted import open_scripted
 

@@ -9,6 +9,7 @@ from inspect import isawaitable
 from typing import TypeAlias
 
 from reflash.config.engine import ScriptedConfig
+from reflash.engines.load import Load
 from reflash.errors import ConfigError, EngineAbsent, EngineError, EngineLost, EngineRefused
 from reflash.types import Completion, Prompt
 
@@ -55,6 +56,14 @@ class ScriptedEngine:
         if isinstance(said, EngineError):
             raise said
         return said
+
+    async def load(self) -> Load | None:
+        """It says nothing of itself."""
+        return None
+
+    def restart(self, why: str) -> bool:  # noqa: ARG002
+        """Not by itself."""
+        return False
 
     async def aclose(self) -> None:
         """Answer no more."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reflash.config.engine import Patience
-from reflash.errors import EngineBusy, EngineError
+from reflash.errors import EngineBusy, EngineError, EngineStarting
 from reflash.generate.health import Health
 from reflash.types import Completion, Prompt
 
@@ -53,7 +53,12 @@ async def ask(prompt: Prompt, health: Health, home: int, patience: Patience, rng
 
 
 def _wait(error: EngineError, failures: int, patience: Patience, rng: random.Random) -> float:
-    """Seconds before the next attempt: doubling, jittered, never less than the engine asked for."""
+    """Seconds before the next attempt: doubling, jittered, never less than the engine asked for.
+
+    An engine that is being launched again is looked for often, so that it is full soon after.
+    """
+    if isinstance(error, EngineStarting):
+        return rng.uniform(0.5, 1.5)
     doubled = patience.backoff_s * 2.0 ** min(failures - 1, 20)
     backoff = min(patience.backoff_max_s, doubled) * rng.uniform(0.5, 1.0)
     wish = error.retry_after if isinstance(error, EngineBusy) else 0.0

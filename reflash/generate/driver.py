@@ -16,6 +16,7 @@ from reflash.generate.conversation import Answering, Unanswered
 from reflash.generate.desk import Batch, Desk
 from reflash.generate.health import Health
 from reflash.generate.progress import Progress
+from reflash.generate.watch import Watch
 from reflash.generate.writer import SegmentWriter
 from reflash.ledger.ledger import Ledger
 from reflash.render.base import Renderer
@@ -45,8 +46,9 @@ class Driver:
         self._workers = [
             asyncio.create_task(self._work(home)) for home, engine in enumerate(engines) for _ in range(engine.width)
         ]
-        for worker in self._workers:
-            worker.add_done_callback(self._worker_ended)
+        self._watch = asyncio.create_task(Watch(self._health.stations, config.engine.patience.stall_s).run())
+        for task in (*self._workers, self._watch):
+            task.add_done_callback(self._task_ended)
 
     @property
     def width(self) -> int:
@@ -55,8 +57,8 @@ class Driver:
 
     @property
     def lost(self) -> bool:
-        """Whether it ended because its engines were gone: new ones may do better."""
-        return isinstance(self._error, EngineGone) or (isinstance(self._error, EngineError) and self._error.retryable)
+        """Whether it ended because no engine answered: once they do, another may do better."""
+        return isinstance(self._error, EngineError) and self._error.retryable
 
     async def run(self, shard: str, rows: Iterable[Planned]) -> None:
         """Answer conversations of a shard; when it returns, all are in segments. A deque is emptied on the way.
@@ -79,15 +81,15 @@ class Driver:
     def end(self, error: BaseException) -> None:
         """End every shard with this error; what is finished is kept, what is in flight is dropped."""
         self._error = self._error or error
-        for worker in self._workers:
-            worker.cancel()
+        for task in (*self._workers, self._watch):
+            task.cancel()
         for batch in self._batches:
             batch.end(self._error)
 
     async def aclose(self) -> None:
         """Stop all work and wait until it has stopped."""
         self.end(RunStopped(STOPPED))
-        await asyncio.gather(*self._workers, return_exceptions=True)
+        await asyncio.gather(*self._workers, self._watch, return_exceptions=True)
 
     async def _work(self, home: int) -> None:
         """One of `width` places at an engine: takes conversations for as long as there are any."""
@@ -103,7 +105,7 @@ class Driver:
                 self._strikes = 0
                 self._keep(batch, turns)
 
-    def _worker_ended(self, worker: asyncio.Task[None]) -> None:
+    def _task_ended(self, worker: asyncio.Task[None]) -> None:
         """A fault of ours ends the run; it must not leave a shard waiting for ever."""
         if not worker.cancelled() and (fault := worker.exception()):
             self.end(fault)

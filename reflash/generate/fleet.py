@@ -17,7 +17,7 @@ import uvloop
 from reflash.config.run import RunConfig
 from reflash.engines.base import Engine
 from reflash.engines.open import open_engines
-from reflash.errors import RunStopped
+from reflash.errors import ReflashError, RunStopped
 from reflash.generate.driver import STOPPED, Driver
 from reflash.generate.progress import Progress
 from reflash.ledger import names
@@ -45,6 +45,7 @@ class Fleet:
         self._config, self._ledger = config, ledger
         self.progress = Progress(sum(s.rows for s in shards))
         self.engines: list[Engine] = []
+        self.error: ReflashError | None = None  # the last that ended a shard
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="reflash-engines", daemon=True)
         self._driver: Driver | None = None
@@ -78,7 +79,11 @@ class Fleet:
         turns, todo = self._todo(shard.name)
         resumed = len(turns) - len(todo)
         self.progress.found(shard.name, resumed)
-        self._call(self._drive(shard.name, todo))
+        try:
+            self._call(self._drive(shard.name, todo))
+        except ReflashError as error:
+            self.error = error
+            raise
         self._ledger.commit(shard.name, turns)
         return ShardDone(shard.name, shard.rows, resumed, fresh=True)
 
@@ -103,7 +108,10 @@ class Fleet:
     async def _open(self) -> Driver:
         await self._let_go()
         self.engines = await open_engines(
-            self._config.engine, context=self._config.model.context, log_folder=log_folder(self._ledger)
+            self._config.engine,
+            context=self._config.model.context,
+            log_folder=log_folder(self._ledger),
+            model=self._config.model.name,
         )
         renderer = shared_renderer(self._config.model, self._config.thinking)
         self.progress.begin()

@@ -2,44 +2,57 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from reflash.config.engine import Patience
 from reflash.engines.base import Engine
-from reflash.errors import EngineError
+from reflash.errors import EngineError, EngineGone, EngineLost, EngineStarting
+from reflash.generate.gate import Gate
+from reflash.generate.lateness import Lateness, first_of
 from reflash.types import Completion, Prompt
 
+log = logging.getLogger(__name__)
+
 DOWN_S = 2.0  # an engine that could not be reached is passed over for so long, where there is another
+SENT_AT_MOST = 4  # times that one request is sent while the first ones are late
+QUIET_S = 5.0  # trouble that lasts longer is told
+TELL_S = 60.0  # and told again so often
 SERVING = 2.0  # a request that has lasted so many connection times is being worked on
+
+
+@dataclass(slots=True, eq=False)
+class Station:
+    """An engine, the places at it, and whether it can be reached."""
+
+    engine: Engine
+    gate: Gate
+    down_until: float = 0.0
+    gone: bool = False  # for good
 
 
 class Health:
     """The engines of a node as the requests see them. Lives in one event loop."""
 
-    def __init__(self, engines: Sequence[Engine], canary: Prompt, patience: Patience) -> None:
-        self._engines, self._canary, self._patience = engines, canary, patience
-        self._down_until = [0.0] * len(engines)
+    def __init__(
+        self, engines: Sequence[Engine], canary: Prompt, patience: Patience, *, quiet_s: float = QUIET_S
+    ) -> None:
+        self.stations = [Station(engine, Gate(engine.width)) for engine in engines]
+        self._canary, self._patience, self._quiet_s = canary, patience, quiet_s
+        self._lateness = Lateness()
         self._begun: dict[int, float] = {}  # requests under way, by when they began
         self._requests = 0
         self._trouble_since: float | None = None
+        self._told_at = 0.0
 
     async def ask(self, prompt: Prompt, place: int) -> Completion:
-        """Ask the engine at `place`, or the next that is not down. Raises EngineError."""
-        at = self._pick(place)
-        number = self._requests = self._requests + 1
-        self._begun[number] = time.monotonic()
-        try:
-            completion = await self._engines[at].generate(prompt)
-        except EngineError as error:
-            if error.retryable:
-                self._failed(at, error)
-            raise
-        finally:
-            del self._begun[number]
-        self._down_until[at] = 0.0
-        self._trouble_since = None
-        return completion
+        """Ask the engine at `place`, or another where that is down or full; once more when the answer is late.
+
+        Raises EngineError.
+        """
+        return await first_of(lambda again: self._ask(prompt, place + again), self._lateness, SENT_AT_MOST)
 
     async def sound(self, place: int) -> bool:
         """Whether an engine answers a small prompt now: then what it failed on before is to blame."""
@@ -57,13 +70,54 @@ class Health:
             return False
         return not self._begun or now - min(self._begun.values()) < SERVING * self._patience.connect_s
 
-    def _pick(self, place: int) -> int:
-        now, count = time.monotonic(), len(self._engines)
-        order = [(place + step) % count for step in range(count)]
-        return next((at for at in order if self._down_until[at] <= now), order[0])
+    async def _ask(self, prompt: Prompt, place: int) -> Completion:
+        station = self._pick(place)
+        async with station.gate.place():
+            number = self._requests = self._requests + 1
+            self._begun[number] = time.monotonic()
+            try:
+                completion = await station.engine.generate(prompt)
+            except EngineGone as error:
+                station.gone = True
+                if all(s.gone for s in self.stations):
+                    raise
+                raise EngineLost(str(error)) from error
+            except EngineError as error:
+                if error.retryable:
+                    self._failed(station, error)
+                raise
+            finally:
+                del self._begun[number]
+        self._lateness.answered(completion.seconds)
+        self._answered(station)
+        return completion
 
-    def _failed(self, at: int, error: EngineError) -> None:
+    def _pick(self, place: int) -> Station:
+        """The station at home if it has room, else the one with most room of those that can be reached."""
+        now, count = time.monotonic(), len(self.stations)
+        order = [self.stations[(place + step) % count] for step in range(count)]
+        there = [s for s in order if not s.gone]
+        up = [s for s in there if s.down_until <= now] or there or order
+        if up[0].gate.room > 0 or len(up) == 1:
+            return up[0]
+        roomy = max(up, key=lambda s: s.gate.room)
+        return roomy if roomy.gate.room > 0 else up[0]
+
+    def _answered(self, station: Station) -> None:
+        station.down_until = 0.0
+        if self._told_at and self._trouble_since:
+            log.warning("Engines answer again, after %.0f s", time.monotonic() - self._trouble_since)
+        self._trouble_since, self._told_at = None, 0.0
+
+    def _failed(self, station: Station, error: EngineError) -> None:
         now = time.monotonic()
-        self._trouble_since = self._trouble_since or now
         if not error.spends:
-            self._down_until[at] = now + DOWN_S
+            station.down_until = now + DOWN_S
+        if isinstance(error, EngineStarting):  # it comes back or is given up: no reason to end the run meanwhile
+            self._trouble_since = None
+            return
+        self._trouble_since = self._trouble_since or now
+        if now - self._trouble_since > self._quiet_s and now - self._told_at > TELL_S:
+            self._told_at = now
+            lasted, limit = now - self._trouble_since, self._patience.absent_s
+            log.warning("No answer for %.0f s, waiting (%.0f s at most): %s", lasted, limit, error)

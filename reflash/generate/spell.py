@@ -13,7 +13,8 @@ from reflash.types import Message, Prompt, Turn
 def spell_out(turn: Turn, prompt: Prompt, renderer: Renderer) -> Turn:
     """Encode a text-only answer as the template would write it; the row says that its ids are not exact.
 
-    End marks that the engine left in the text are taken off first, so that the turn ends once.
+    End marks that the engine left in the text are taken off first, so that the turn ends once. Content, thought and
+    calls stay as the engine gave them: validation holds the ids against them, since a template may drop or add some.
     """
     content = _without_end(turn.content, renderer)
     thinking: Literal["none", "closed", "open"] = "none"

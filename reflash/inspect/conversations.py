@@ -6,7 +6,9 @@ from collections import Counter
 from dataclasses import replace
 
 from reflash.errors import RenderError
+from reflash.inspect.empty import says_nothing
 from reflash.inspect.report import ConversationReport, RowVerdict
+from reflash.printable import printable
 from reflash.render.base import Renderer
 from reflash.sources.ids import Census
 from reflash.sources.rows import rows
@@ -22,36 +24,64 @@ def review(
 ) -> ConversationReport:
     """Every row's verdict; `most` caps how many are kept in the report, not how many are counted.
 
-    With a renderer, prompts that the model cannot take are rejected. Raises SourceError.
+    With a renderer, prompts that the model cannot take are rejected. Raises SourceError where nothing can be read.
     """
-    census = Census()
-    counts: Counter[str] = Counter()
-    reasons: Counter[str] = Counter()
-    verdicts: list[RowVerdict] = []
-    turns = 0
+    census, seen = Census(), _Seen(most)
+    broken: list[str] = []
     alone = len(source.parts) == 1
-    for position, row in enumerate(rows(source, census=census), 1):
+    for position, row in enumerate(rows(source, census=census, broken=broken), 1):
         verdict = _verdict(row, renderer, context, thinking)
         if not alone:
             verdict = replace(verdict, row=position, file=f"{row.origin.file}:{row.origin.row}")
-        counts[verdict.verdict] += 1
-        turns += verdict.turns
-        reasons.update(_reasons(verdict))
-        if most is None or len(verdicts) < most:
-            verdicts.append(verdict)
+        seen.take(row, verdict)
     return ConversationReport(
         source=source.name,
-        rows=counts.total(),
-        accepted=counts["accepted"],
-        repaired=counts["repaired"],
-        rejected=counts["rejected"],
-        turns=turns,
+        rows=seen.counts.total(),
+        accepted=seen.counts["accepted"],
+        repaired=seen.counts["repaired"],
+        rejected=seen.counts["rejected"],
+        turns=seen.turns,
+        empty_answers=seen.empty,
+        empty_answer_rows=tuple(seen.empty_rows[:most]),
         duplicate_ids=census.duplicate_ids,
         duplicate_prompts=census.duplicate_prompts,
-        verdicts=tuple(verdicts),
-        reasons=dict(reasons.most_common(100)),
+        verdicts=tuple(seen.verdicts),
+        reasons=dict(seen.reasons.most_common(100)),
         notes=source.notes,
+        unreadable=tuple(broken),
+        context=None if renderer is None else context,
     )
+
+
+class _Seen:
+    """What is known of the rows so far; `most` of them are kept."""
+
+    def __init__(self, most: int | None) -> None:
+        self.most = most
+        self.counts: Counter[str] = Counter()
+        self.reasons: Counter[str] = Counter()
+        self.verdicts: list[RowVerdict] = []
+        self.turns = self.empty = 0
+        self.empty_rows: list[int] = []
+
+    def take(self, row: SourceRow, verdict: RowVerdict) -> None:
+        """Count one row."""
+        self.counts[verdict.verdict] += 1
+        self.turns += verdict.turns
+        self.reasons.update(_reasons(verdict))
+        if empty := _empty_answers(row, verdict):
+            self.empty += empty
+            self.empty_rows.append(verdict.row)
+        if self.most is None or len(self.verdicts) < self.most:
+            self.verdicts.append(verdict)
+
+
+def _empty_answers(row: SourceRow, verdict: RowVerdict) -> int:
+    """Old answers, among those to be made again, that are absent, blank or a placeholder."""
+    if row.conversation is None:
+        return 0
+    turns = row.conversation.turns()[: verdict.turns]
+    return sum(says_nothing(row.conversation.messages[position].content) for position in turns)
 
 
 def _reasons(verdict: RowVerdict) -> list[str]:
@@ -88,7 +118,9 @@ def _rendered(
         try:
             prompt = renderer.prompt(conversation.messages[:position], conversation.tools, thinking=thinking)
         except RenderError as error:
-            return replace(found, verdict="rejected", reason=str(error), turns=0)
+            return replace(found, verdict="rejected", reason=printable(str(error), 400), turns=0)
+        except RecursionError:
+            return replace(found, verdict="rejected", reason="nested too deep for the chat template", turns=0)
         if context is None or len(prompt) < context:
             continue
         size = f"{len(prompt)} of {context} tokens"

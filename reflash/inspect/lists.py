@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from reflash.printable import printable
+
 Flat = NDArray[Any]
 
 
@@ -32,7 +34,9 @@ def flat_lists(column: Any, name: str) -> Lists:
     """Flatten an Arrow column without a loop over its values."""
     column = _decoded(column)
     if not _is_list(column.type):
-        return Lists.unusable(len(column), f"{name} is of type {column.type}, not a list of integers")
+        return Lists.unusable(
+            len(column), f"{name} is of type {printable(str(column.type), 80)}, not a list of integers"
+        )
     lengths = _lengths(column)
     values = _decoded(pc.list_flatten(column))
     nulls = np.flatnonzero(pc.is_null(column).to_numpy(zero_copy_only=False))
@@ -42,7 +46,7 @@ def flat_lists(column: Any, name: str) -> Lists:
         values, lengths = _unwrapped(values, lengths, name, faults, repairs)
     lists = Lists(np.zeros(0, np.int64), lengths, faults, repairs)
     if _is_list(values.type) or not _is_number(values.type):
-        return Lists.unusable(len(column), f"{name} holds {values.type}, not integers")
+        return Lists.unusable(len(column), f"{name} holds {printable(str(values.type), 80)}, not integers")
     _numbers(values, name, lists)
     return lists
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from reflash.printable import printable
+
 _SHOWN = 20
+_ROWS = 10  # numbers in one line
+_LINE = 2000  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +37,15 @@ class ConversationReport:
     repaired: int
     rejected: int
     turns: int  # assistant turns to regenerate, in all
+    empty_answers: int  # of these turns, those whose old answer is absent, blank or a placeholder
+    empty_answer_rows: tuple[int, ...]
     duplicate_ids: int
     duplicate_prompts: int
     verdicts: tuple[RowVerdict, ...]
     reasons: dict[str, int]  # how often each reason was seen, most frequent first
     notes: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()  # one text for each file that could not be read to its end
+    context: int | None = None  # tokens; prompts as long were rejected. None: they were not measured
 
     @property
     def usable(self) -> bool:
@@ -44,26 +54,25 @@ class ConversationReport:
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self)}
-        verdicts = [{f.name: getattr(v, f.name) for f in fields(v)} for v in self.verdicts]
-        for verdict in verdicts:
-            if verdict["file"] is None:
-                del verdict["file"]
-        return {"kind": "conversations", **plain, "verdicts": verdicts, "notes": list(self.notes)}
+        plain = _plain(self)
+        return {"kind": "conversations", **plain, "verdicts": [_without_file(verdict) for verdict in self.verdicts]}
 
     def to_text(self) -> str:
         """Some lines for a person."""
-        lines = [
+        rejected = [verdict for verdict in self.verdicts if verdict.verdict == "rejected"]
+        empty = f"  empty answers: {self.empty_answers:,} of these turns have none, or a placeholder such as OK."
+        limit = f"  prompts of {self.context or 0:,} tokens or more are rejected (--context)"
+        return _lines(
             f"{self.source}: {self.rows:,} rows of conversations",
             f"  accepted {self.accepted:,}, repaired {self.repaired:,}, rejected {self.rejected:,}",
             f"  {self.turns:,} assistant turns to regenerate",
+            empty + _at(self.empty_answer_rows),
             f"  duplicate ids {self.duplicate_ids:,}, duplicate prompts {self.duplicate_prompts:,}",
-            *(f"  note: {note}" for note in self.notes),
-            *(f"  {count:,} x {reason}" for reason, count in list(self.reasons.items())[:_SHOWN]),
-        ]
-        rejected = [v for v in self.verdicts if v.verdict == "rejected"]
-        shown = [f"  {v.file + ' ' if v.file else ''}row {v.row}: {v.reason}" for v in rejected[:_SHOWN]]
-        return "\n".join([*lines, *shown])
+            *([limit] if self.context is not None else []),
+            *_remarks(self.notes, self.unreadable),
+            *_some([f"  {count:,} x {reason}" for reason, count in self.reasons.items()], "reasons"),
+            *_some([f"  {_place(verdict)}: {verdict.reason}" for verdict in rejected], "rejected rows"),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +81,7 @@ class RowReason:
 
     row: int
     reason: str
+    file: str | None = None  # where there are several files
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +108,11 @@ class TokenizedReport:
     repairs: dict[str, int]
     columns: tuple[str, ...]  # beside input_ids and loss_mask
     notes: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()  # one text for each file that could not be read to its end
+    context: int | None = None  # tokens; None: lengths were not judged
+    long_rows: tuple[int, ...] = ()  # longer than the context
+    empty_turns: int = 0  # spans at or under the threshold
+    end_ids: tuple[int, ...] = ()  # ids that end a turn: the family's, or that which ends most spans; else none
 
     @property
     def usable(self) -> bool:
@@ -106,24 +121,98 @@ class TokenizedReport:
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self)}
-        lists = {name: list(value) for name, value in plain.items() if isinstance(value, tuple)}
-        reasons = [{"row": reason.row, "reason": reason.reason} for reason in self.reasons]
-        return {"kind": "tokenized", **plain, **lists, "reasons": reasons}
+        return {"kind": "tokenized", **_plain(self), "reasons": [_without_file(reason) for reason in self.reasons]}
 
     def to_text(self) -> str:
         """Some lines for a person."""
-        share = f" ({len(self.flagged_rows) / self.rows:.1%})" if self.rows else ""
-        kinds = Counter(reason.reason.partition(":")[0] for reason in self.reasons)
-        return "\n".join(
-            [
-                f"{self.source}: {self.rows:,} tokenized rows ({self.family or 'unknown vocabulary'})",
-                f"  {len(self.flagged_rows):,}{share} supervise at most {self.threshold} tokens",
-                f"  {len(self.suspicious_rows):,} suspicious, {self.rejected:,} rejected, {self.repaired:,} repaired",
-                f"  {len(self.short_span_rows):,} more hold a turn of at most {self.threshold} tokens",
-                *(f"  note: {note}" for note in self.notes),
-                *(f"  {count:,} x {text}" for text, count in self.repairs.items()),
-                *(f"  {count:,} x {text}" for text, count in kinds.most_common(_SHOWN)),
-                *(f"  row {reason.row}: {reason.reason}" for reason in self.reasons[:_SHOWN]),
-            ]
+        return _lines(
+            f"{self.source}: {self.rows:,} tokenized rows",
+            f"  accepted {self.accepted:,}, repaired {self.repaired:,}, rejected {self.rejected:,}",
+            *self._empty(),
+            f"  suspicious: {len(self.suspicious_rows):,}{_at(self.suspicious_rows)}",
+            *self._measured(),
+            *_remarks(self.notes, self.unreadable),
+            *_some([f"  {count:,} x {text}" for text, count in self.repairs.items()], "repairs"),
+            *_some(_alike(self.reasons), "reasons"),
+            *_some([f"  {_place(reason)}: {reason.reason}" for reason in self.reasons], "rows"),
         )
+
+    def _empty(self) -> list[str]:
+        turns = sum(count or 0 for count in self.spans)
+        flagged, short = self.flagged_rows, self.short_span_rows
+        share = f", {len(flagged) / self.rows:.1%}" if self.rows else ""
+        return [
+            f"  empty answers: {self.empty_turns:,} of {turns:,} turns supervise at most {self.threshold} tokens "
+            "(--threshold)",
+            f"    rows that supervise no more than that in all: {len(flagged):,}{share}{_at(flagged)}",
+            f"    rows that have such a turn among longer ones: {len(short):,}{_at(short)}",
+        ]
+
+    def _measured(self) -> list[str]:
+        """What the rows were measured with: said, since much of it is a default or a guess."""
+        long = f"  longer than {self.context or 0:,} tokens (--context): {len(self.long_rows):,}{_at(self.long_rows)}"
+        names = " or ".join(map(str, self.end_ids))
+        if self.family:
+            end = f"{names}, as in {self.family}, whose control ids occur"
+        elif self.end_ids:
+            end = f"taken to be {names}, which ends most of the supervised spans"
+        else:
+            end = "not known: no id ends most of the supervised spans, so open ends were not looked for"
+        vocabulary = f"{self.vocabulary:,} ids" if self.vocabulary else "not known (--vocabulary)"
+        return [
+            *([long] if self.context is not None else []),
+            f"  end of turn: {end}",
+            f"  vocabulary: {vocabulary}",
+        ]
+
+
+def _plain(report: ConversationReport | TokenizedReport) -> dict[str, Any]:
+    values = {f.name: getattr(report, f.name) for f in fields(report)}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+def _without_file(row: RowVerdict | RowReason) -> dict[str, Any]:
+    """One row as an object; its file only where there are several."""
+    values = {f.name: getattr(row, f.name) for f in fields(row)}
+    return {name: value for name, value in values.items() if name != "file" or value is not None}
+
+
+def _lines(*lines: str) -> str:
+    return "\n".join(printable(line, _LINE) for line in lines)
+
+
+def _remarks(notes: Iterable[str], unreadable: Sequence[str]) -> list[str]:
+    return [*(f"  note: {note}" for note in notes), *_some([f"  NOT READ: {text}" for text in unreadable], "files")]
+
+
+def _some(lines: list[str], what: str) -> list[str]:
+    """The first lines, and how many more there are."""
+    more = len(lines) - _SHOWN
+    return [*lines[:_SHOWN], f"  ... and {more:,} more {what} (--json lists all)"] if more > 0 else lines
+
+
+def _at(rows: Sequence[int]) -> str:
+    """` (rows 1, 2, 3)`, the first few of them."""
+    if not rows:
+        return ""
+    more = ", ..." if len(rows) > _ROWS else ""
+    return f" ({'row' if len(rows) == 1 else 'rows'} {', '.join(map(str, rows[:_ROWS]))}{more})"
+
+
+def _place(row: RowVerdict | RowReason) -> str:
+    return f"row {row.row} ({row.file})" if row.file else f"row {row.row}"
+
+
+def _alike(reasons: Sequence[RowReason]) -> list[str]:
+    """How often each reason was seen, whatever numbers stand in it: the first such row's words."""
+    first: dict[str, str] = {}
+    counts: Counter[str] = Counter()
+    for reason in reasons:
+        kind = re.sub(r"\d+", "0", reason.reason)
+        first.setdefault(kind, reason.reason)
+        counts[kind] += 1
+    return [f"  {count:,} x {first[kind]}{_like(first[kind], count)}" for kind, count in counts.most_common()]
+
+
+def _like(reason: str, count: int) -> str:
+    return " (numbers differ)" if count > 1 and re.search(r"\d", reason) else ""

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from reflash.config.source import SourceConfig
+from reflash.errors import SourceError
 from reflash.inspect.conversations import review
 from reflash.inspect.report import ConversationReport, TokenizedReport
 from reflash.inspect.tokenized import audit
 from reflash.render.base import Renderer
-from reflash.sources.open import Source, open_source
+from reflash.sources.open import Source, open_source, open_sources
 from reflash.sources.raw import ColumnPart
 from reflash.sources.shapes import is_tokenized
 
 
 def inspect_source(
-    config: SourceConfig,
+    config: SourceConfig | Sequence[SourceConfig],
     *,
     threshold: int = 6,
     vocabulary: int | None = None,
@@ -26,23 +28,27 @@ def inspect_source(
     thinking: bool = True,
     most_verdicts: int | None = None,
 ) -> ConversationReport | TokenizedReport:
-    """Look at every row of a source; its columns say whether it is tokenized.
+    """Look at every row of a source, or of several as one; the columns say whether they are tokenized.
 
     `threshold`: a tokenized row that supervises at most so many tokens is flagged. `vocabulary`: number of ids the
     model knows; by default that of the family whose control ids occur. `renderer` and `context` (tokens) let prompts
-    be measured. Raises SourceError where a file cannot be read or there is no row.
+    be measured. One of several files that cannot be read is named in the report; raises SourceError where the only one
+    cannot, or there is no row.
     """
-    source = open_source(config)
+    source = open_source(config, tolerant=True) if isinstance(config, SourceConfig) else open_sources(config)
     if holds_tokens(source):
-        return audit(source, threshold, vocabulary)
+        return audit(source, threshold, vocabulary, context)
     return review(source, renderer, context, thinking, most_verdicts)
 
 
 def holds_tokens(source: Source) -> bool:
     """Whether the first row that can be read is a tokenized one."""
     for part in source.parts:
-        for row in _first_rows(part):
-            return is_tokenized(row)
+        try:
+            for row in _first_rows(part):
+                return is_tokenized(row)
+        except SourceError:
+            continue  # said when its rows are read
     return False
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from itertools import islice
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from reflash.inspect.families import Family, family_of
 from reflash.inspect.judge import Aligned, Spans, align, measure, open_ends, out_of_range
 from reflash.inspect.lists import Lists, flat_lists, python_lists
 from reflash.inspect.report import RowReason, TokenizedReport
+from reflash.printable import printable
+from reflash.sources.groups import groups
 from reflash.sources.raw import ColumnPart, RawRow
 from reflash.sources.shapes import TOKENIZED, is_tokenized
 from reflash.sources.source import Source
@@ -30,36 +32,36 @@ _COMMON = 0.5  # share of all spans that end with a token, for it to be the end 
 class Batch:
     """Some rows in a row."""
 
-    numbers: list[int] | None  # 1-based lines; None where rows have only their position
+    numbers: list[int] | None  # 1-based lines; None where rows have only their position in the file
     size: int
     ids: Lists
     mask: Lists
     columns: frozenset[str]
 
 
-def audit(source: Source, threshold: int, vocabulary: int | None) -> TokenizedReport:
-    """Judge every row. Raises SourceError where a file cannot be read or there is no row."""
-    ledger = _Audit(threshold, vocabulary)
-    for batch in _batches(source):
-        ledger.take(batch)
+def audit(source: Source, threshold: int, vocabulary: int | None, context: int | None = None) -> TokenizedReport:
+    """Judge every row; `context` is how many tokens a row may have before it is called long.
+
+    Raises SourceError where no file can be read or there is no row.
+    """
+    ledger = _Audit(threshold, vocabulary, context)
+    for part in source.parts:
+        ledger.begin(part.file)
+        try:
+            for batch in _of_columns(part) if isinstance(part, ColumnPart) else _of_rows(part.records()):
+                ledger.take(batch)
+        except SourceError as error:
+            if len(source.parts) == 1:
+                raise
+            ledger.unreadable.append(str(error))
     if not len(ledger.sums):
-        raise SourceError(f"{source.name}: no rows ({len(source.files)} files read); nothing to audit")
+        nothing = f"{source.name}: no rows ({len(source.files)} files read); nothing to audit"
+        raise SourceError(ledger.unreadable[0] if ledger.unreadable else nothing)
     return ledger.report(source)
 
 
-def _batches(source: Source) -> Iterator[Batch]:
-    alone = len(source.parts) == 1
-    count = 0
-    for part in source.parts:
-        found = _of_columns(part) if isinstance(part, ColumnPart) else _of_rows(part.records())
-        for batch in found:
-            positions = list(range(count + 1, count + batch.size + 1))
-            count += batch.size
-            yield batch if alone and batch.numbers else replace(batch, numbers=positions)
-
-
 def _of_columns(part: ColumnPart) -> Iterator[Batch]:
-    """Batches of a file that is stored by columns; their rows are numbered by the caller."""
+    """Batches of a file that is stored by columns."""
     there = tuple(name for name in TOKENIZED if name in part.columns)
     columns = frozenset(part.columns)
     missing = _missing(columns) if there or is_tokenized(dict.fromkeys(part.columns)) else _MIXED
@@ -74,20 +76,28 @@ def _of_columns(part: ColumnPart) -> Iterator[Batch]:
 
 def _missing(columns: frozenset[str]) -> str:
     absent = " and ".join(name for name in TOKENIZED if name not in columns)
-    seen = ", ".join(sorted(columns)[:12])
+    seen = ", ".join(sorted(printable(name, 40) for name in columns)[:12])
     hint = "; labels of -100 mark what is not supervised: loss_mask = labels != -100" if "labels" in columns else ""
     return f"column {absent} is missing (columns: {seen}){hint}"
 
 
 def _of_rows(records: Iterator[RawRow]) -> Iterator[Batch]:
-    while raw := list(islice(records, _ROWS)):
-        values = [row.value if isinstance(row.value, dict) else {} for row in raw]
-        faults = {i: fault for i, row in enumerate(raw) if (fault := _row_fault(row))}
-        ids = python_lists([None if i in faults else value[IDS] for i, value in enumerate(values)], IDS)
-        mask = python_lists([None if i in faults else value[MASK] for i, value in enumerate(values)], MASK)
-        ids.faults.update(faults)
-        columns = frozenset(key for i, value in enumerate(values) if i not in faults for key in value)
-        yield Batch([row.origin.row for row in raw], len(raw), ids, mask, columns)
+    """Batches of JSON rows; those before an error come out first. Raises SourceError."""
+    for raw, error in groups(records, _ROWS):
+        if raw:
+            yield _of_group(raw)
+        if error is not None:
+            raise error
+
+
+def _of_group(raw: list[RawRow]) -> Batch:
+    values = [row.value if isinstance(row.value, dict) else {} for row in raw]
+    faults = {i: fault for i, row in enumerate(raw) if (fault := _row_fault(row))}
+    ids = python_lists([None if i in faults else value[IDS] for i, value in enumerate(values)], IDS)
+    mask = python_lists([None if i in faults else value[MASK] for i, value in enumerate(values)], MASK)
+    ids.faults.update(faults)
+    columns = frozenset(key for i, value in enumerate(values) if i not in faults for key in value)
+    return Batch([row.origin.row for row in raw], len(raw), ids, mask, columns)
 
 
 def _row_fault(row: RawRow) -> str:
@@ -104,8 +114,13 @@ def _row_fault(row: RawRow) -> str:
 class _Audit:
     """What is known of the rows so far."""
 
-    def __init__(self, threshold: int, vocabulary: int | None) -> None:
-        self.threshold, self.vocabulary = threshold, vocabulary
+    def __init__(self, threshold: int, vocabulary: int | None, context: int | None) -> None:
+        self.threshold, self.vocabulary, self.context = threshold, vocabulary, context
+        self.files: list[tuple[int, str]] = []  # position of each file's first row
+        self.unreadable: list[str] = []
+        self.ends: tuple[int, ...] = ()  # ids that end a turn
+        self.empty_turns = 0
+        self.long: list[int] = []  # positions of rows longer than the context
         self.family: Family | None = None
         self.asked = False  # the family was looked for
         self.numbers, self.sums, self.spans, self.shortest = array("q"), array("q"), array("q"), array("q")
@@ -116,11 +131,16 @@ class _Audit:
         self.columns: set[str] = set()
         self.open: list[tuple[Any, Any, Any]] = []  # position, last, before of spans, where the end mark is not known
 
+    def begin(self, file: str) -> None:
+        """The rows that come next are those of this file."""
+        self.files.append((len(self.numbers), file))
+
     def take(self, batch: Batch) -> None:
         """Judge one batch."""
         base = len(self.numbers)
+        first = base - self.files[-1][0] + 1
         self.columns |= batch.columns
-        self.numbers.extend(batch.numbers or ())
+        self.numbers.extend(batch.numbers or range(first, first + batch.size))
         rows, faults = align(batch.ids, batch.mask)
         if not self.asked and len(rows.rows):
             self.asked = True
@@ -134,6 +154,7 @@ class _Audit:
 
     def _keep(self, base: int, rows: Aligned, faults: dict[int, str], count: int) -> None:
         measures, spans = measure(rows, self.family)
+        self._count(base, rows, spans, faults)
         for kept, found in (
             (self.sums, measures.sums),
             (self.spans, measures.spans),
@@ -155,6 +176,15 @@ class _Audit:
             self.reasons[base + row] = reason
             self.rejected.add(base + row)
 
+    def _count(self, base: int, rows: Aligned, spans: Spans, faults: dict[int, str]) -> None:
+        """Short turns and long rows, of rows that can be used."""
+        sound = ~np.isin(rows.rows, list(faults))
+        if len(spans.row):
+            self.empty_turns += int(np.count_nonzero((spans.length <= self.threshold) & sound[spans.row]))
+        if self.context is not None:
+            long = (rows.ends - rows.starts > self.context) & sound
+            self.long += (base + rows.rows[long]).tolist()
+
     def _later(self, base: int, rows: Aligned, spans: Spans) -> None:
         where = (base + rows.rows[spans.row]).astype(np.int64)
         self.open.append((where, spans.last.astype(np.int32), spans.before.astype(np.int32)))
@@ -168,6 +198,8 @@ class _Audit:
 
     def _judge_ends(self) -> None:
         """Without a known end mark, the token that ends most spans is taken for it, if there is one."""
+        if self.family is not None:
+            self.ends = self.family.ends
         if not self.open:
             return
         row, last, before = (np.concatenate(column) for column in zip(*self.open, strict=True))
@@ -175,6 +207,7 @@ class _Audit:
         if not len(tokens) or len(last) < 4 or counts.max() < _COMMON * len(last):
             return
         mark = int(tokens[counts.argmax()])
+        self.ends = (mark,)
         for position, reason in open_ends(Spans(row, row, row, last, np.full_like(before, -1)), (mark,)).items():
             self.reasons.setdefault(position, reason)
 
@@ -204,14 +237,30 @@ class _Audit:
             short_span_rows=self._named(np.flatnonzero(hidden).tolist()),
             repaired_rows=self._named(sorted(self.repaired)),
             rejected_rows=self._named(sorted(self.rejected)),
-            reasons=tuple(RowReason(self.numbers[at], self.reasons[at]) for at in sorted(self.reasons)),
+            reasons=tuple(self._reason(at) for at in sorted(self.reasons)),
             repairs=dict(self.repairs.most_common()),
             columns=tuple(sorted(self.columns - set(TOKENIZED))),
             notes=source.notes,
+            unreadable=tuple(self.unreadable),
+            context=self.context,
+            long_rows=self._named(self.long),
+            empty_turns=self.empty_turns,
+            end_ids=self.ends,
         )
 
     def _named(self, positions: list[int]) -> tuple[int, ...]:
-        return tuple(self.numbers[at] for at in positions)
+        return tuple(map(self._number, positions))
+
+    def _number(self, position: int) -> int:
+        """A row's line in the only file; among several files the rows are numbered through."""
+        return self.numbers[position] if len(self.files) == 1 else position + 1
+
+    def _reason(self, position: int) -> RowReason:
+        file = None
+        if len(self.files) > 1:
+            name = self.files[bisect_right(self.files, position, key=lambda start: start[0]) - 1][1]
+            file = f"{name}:{self.numbers[position]}"
+        return RowReason(self._number(position), self.reasons[position], file)
 
 
 def _nullable(values: Any) -> tuple[int | None, ...]:

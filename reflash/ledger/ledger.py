@@ -11,15 +11,15 @@ import pyarrow as pa
 
 from reflash.errors import AlreadyExists, ConfigError, RunIncomplete, StoreError
 from reflash.ledger import names
-from reflash.ledger.manifest import Manifest, check_same, read_manifest
+from reflash.ledger.files import RunFiles
+from reflash.ledger.manifest import Manifest, check_same
 from reflash.ledger.schema import (
     TURN,
-    from_parquet,
+    fact,
     judgement_rows,
     judgement_table,
     planned_rows,
     planned_table,
-    to_parquet,
     turn_rows,
     turn_table,
     whole_and_ordered,
@@ -29,6 +29,7 @@ from reflash.types import Judgement, Planned, Shard, Turn
 
 log = logging.getLogger(__name__)
 
+REPLAN = "delete plan/index.json there and run the same command: the plan is made again, no answer is lost"
 PARQUET_END = b"PAR1"  # the last bytes of a whole Parquet file
 
 
@@ -37,16 +38,29 @@ class Ledger:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self._files = RunFiles(store)
 
     @property
     def where(self) -> str:
-        """The folder's path or URL."""
-        return self.store.url
+        """The folder's path or URL, to be printed: one line, no password."""
+        return self.store.shown
 
     # What was asked
 
+    def is_started(self) -> bool:
+        """Whether the folder is a run's already."""
+        return self.store.get(names.MANIFEST) is not None
+
+    def check(self, manifest: Manifest) -> None:
+        """Raise ManifestChanged where the run was started otherwise, ConfigError where files of an unknown run lie."""
+        if self.is_started():
+            check_same(self.manifest(), manifest, self.where)
+        else:
+            self._nothing_of_a_run()
+
     def start(self, manifest: Manifest) -> None:
-        """Take the folder for this run, or go on with it; raises ManifestChanged where it was started otherwise."""
+        """Take the folder for this run, or go on with it; raises as `check` does."""
+        self.check(manifest)
         try:
             self.store.put_new(names.MANIFEST, manifest.to_json())
         except AlreadyExists:
@@ -54,48 +68,60 @@ class Ledger:
 
     def manifest(self) -> Manifest:
         """What was asked; raises ConfigError where this is no run's folder."""
-        data = self.store.get(names.MANIFEST)
-        if data is None:
-            raise ConfigError(f"{self.where} holds no {names.MANIFEST}: it is not a run's folder")
-        return read_manifest(data, self.store.where(names.MANIFEST))
+        return self._files.manifest()
 
     # The plan
 
     def write_shard(self, name: str, rows: Sequence[Planned]) -> None:
         """Write a shard's conversations; the same rows give the same object."""
-        self.store.put(names.plan(name), to_parquet(planned_table(rows)))
+        self._files.put(names.plan(name), planned_table(rows))
 
     def finish_plan(self, shards: Sequence[Shard], counts: dict[str, int]) -> None:
         """Mark the plan as whole. `counts` says what became of the source's rows."""
-        index = {"shards": [{"name": s.name, "rows": s.rows, "turns": s.turns} for s in shards], "source": counts}
+        planned = [{"name": s.name, "rows": s.rows, "turns": s.turns} for s in shards]
+        index = {"run": self._files.id, "shards": planned, "source": counts}
         self.store.put(names.INDEX, orjson.dumps(index, option=orjson.OPT_INDENT_2))
 
     def shards(self) -> list[Shard] | None:
         """The plan's shards in order, None where the plan is not whole yet."""
-        index = self._json(names.INDEX)
-        return None if index is None else [Shard(**s) for s in index["shards"]]
+        index = self._files.json(names.INDEX)
+        if index is None:
+            return None
+        try:
+            self._files.same_run(str(index["run"]), names.INDEX)
+            return [Shard(**s) for s in index["shards"]]
+        except (KeyError, TypeError) as error:
+            raise StoreError(f"{self.store.where(names.INDEX)} is no plan ({error!r}); {REPLAN}") from error
 
     def source_counts(self) -> dict[str, int]:
         """What became of the source's rows: rows, accepted, repaired, rejected, duplicates."""
-        index = self._json(names.INDEX)
+        index = self._files.json(names.INDEX)
         return {} if index is None else dict(index["source"])
 
     def planned(self, shard: str) -> list[Planned]:
         """A shard's conversations."""
-        return planned_rows(self._need(names.plan(shard)))
+        try:
+            return planned_rows(self._files.need(names.plan(shard)))
+        except (StoreError, RunIncomplete) as error:
+            raise StoreError(f"{error}; {REPLAN}") from error
 
     # Segments and parts
 
     def write_segment(self, shard: str, writer: str, number: int, turns: Sequence[Turn]) -> None:
         """Keep finished conversations, all turns of each."""
-        self.store.put_new(names.segment(shard, writer, number), to_parquet(turn_table(turns)))
+        self._files.put_new(names.segment(shard, writer, number), turn_table(turns))
 
     def finished(self, shard: str) -> pa.Table:
-        """Turns of the conversations that segments hold, in no order; a torn segment counts as absent."""
+        """Turns of the conversations that segments hold, in no order.
+
+        A torn segment counts as absent, and one that goes meanwhile too: then somebody else has committed the shard.
+        """
         tables = [TURN.empty_table()]
         for found in self.store.under(names.segments(shard)):
             try:
-                tables.append(self._need(found.name))
+                tables.append(self._files.need(found.name).replace_schema_metadata())
+            except RunIncomplete:
+                continue
             except StoreError as error:
                 log.warning("%s; its rows are generated again", error)
         return pa.concat_tables(tables)
@@ -110,16 +136,31 @@ class Ledger:
         `turns` by conversation, in the plan's order: each is taken once. Raises RunIncomplete where one is missing.
         """
         first = not self.is_committed(shard) and self._put_part(shard, turns)
-        self.store.delete([s.name for s in self.store.under(names.segments(shard))])
+        self._files.drop(names.segments(shard))
         return first
 
+    def first_missing(self, shard: str) -> Planned | None:
+        """The first conversation of a shard that no segment and no part holds."""
+        if self.is_whole(shard):
+            return None
+        done = self.finished_conversations(shard)
+        return next((p for p in self.planned(shard) if p.conversation.id not in done), None)
+
+    def is_whole(self, shard: str) -> bool:
+        """Whether the shard has a part that is not torn."""
+        return self.store.tail(names.part(shard), len(PARQUET_END)) == PARQUET_END
+
     def is_committed(self, shard: str) -> bool:
-        """Whether the shard has a part. One that a power cut left torn is taken away, to be written again."""
-        tail = self.store.tail(names.part(shard), len(PARQUET_END))
-        if tail is not None and tail != PARQUET_END:
+        """The same, and a part that a power cut left torn is taken away, to be written again."""
+        whole = self.is_whole(shard)
+        if not whole and self.store.tail(names.part(shard), 1) is not None:
             log.warning("%s is torn and is written again", self.store.where(names.part(shard)))
             self.store.delete([names.part(shard)])
-        return tail == PARQUET_END
+        return whole
+
+    def sweep(self) -> None:
+        """Once every shard is committed: drop segments that a slower second process still wrote."""
+        self._files.drop(names.SEGMENTS)
 
     def committed(self) -> set[str]:
         """Names of the shards that have a part."""
@@ -131,45 +172,52 @@ class Ledger:
 
     def part_table(self, shard: str) -> pa.Table:
         """A committed shard as a table, in the order of the plan."""
-        return self._need(names.part(shard))
+        try:
+            return self._files.need(names.part(shard))
+        except StoreError as error:
+            raise StoreError(f"{error}; if it cannot be had back, delete it and generate its rows again") from error
 
     # Verdicts, dataset, rejects, report
 
     def write_verdicts(self, shard: str, judgements: Sequence[Judgement], rules: str) -> None:
-        """Keep the judgements on a part; `rules` is a hash of the settings they were made by."""
-        table = judgement_table(judgements).replace_schema_metadata({"rules": rules})
-        self.store.put(names.verdicts(shard), to_parquet(table))
+        """Keep the judgements on a part; `rules` is what they were made by, as text."""
+        self._files.put(names.verdicts(shard), judgement_table(judgements), rules=rules)
 
     def verdicts(self, shard: str, rules: str | None = None) -> list[Judgement] | None:
-        """The judgements on a part, None where there are none made by these rules."""
-        data = self.store.get(names.verdicts(shard))
-        if data is None:
+        """The judgements on a part, None where there are none made by these rules. Torn ones count as absent."""
+        table = self._verdicts(shard)
+        if table is None or rules not in (None, fact(table, "rules")):
             return None
-        table = from_parquet(data, self.store.where(names.verdicts(shard)))
-        made_by = (table.schema.metadata or {}).get(b"rules", b"").decode()
-        return judgement_rows(table) if rules in (None, made_by) else None
+        return judgement_rows(table)
+
+    def rules(self) -> str | None:
+        """The rules that the last judgements were made by, None where there are none yet."""
+        tables = (self._verdicts(names.shard_of(f.name)) for f in self.store.under(names.VERDICTS))
+        return next((fact(table, "rules") for table in tables if table is not None), None)
+
+    def is_published(self, shard: str) -> bool:
+        """Whether the shard's rows lie in the dataset or under the rejects."""
+        return any(self.store.tail(name, 1) for name in (names.dataset(shard), names.turn_rejects(shard)))
 
     def write_dataset(self, shard: str, table: pa.Table) -> None:
         """The good rows of a shard; a shard without any has no file."""
-        self._put_or_drop(names.dataset(shard), table)
+        self._files.put_or_drop(names.dataset(shard), table)
 
     def good_rows(self, shard: str) -> pa.Table | None:
         """The dataset rows of a shard, None where it has none."""
-        data = self.store.get(names.dataset(shard))
-        return None if data is None else from_parquet(data, self.store.where(names.dataset(shard)))
+        return self._files.get(names.dataset(shard))
 
     def write_turn_rejects(self, shard: str, table: pa.Table) -> None:
         """The other rows of a shard, whole, with their reasons."""
-        self._put_or_drop(names.turn_rejects(shard), table)
+        self._files.put_or_drop(names.turn_rejects(shard), table)
 
     def rejected_rows(self, shard: str) -> pa.Table | None:
         """The other rows of a shard, None where it has none."""
-        data = self.store.get(names.turn_rejects(shard))
-        return None if data is None else from_parquet(data, self.store.where(names.turn_rejects(shard)))
+        return self._files.get(names.turn_rejects(shard))
 
     def write_source_rejects(self, number: int, table: pa.Table) -> None:
         """Source rows that never became a conversation."""
-        self._put_or_drop(names.source_rejects(number), table)
+        self._files.put_or_drop(names.source_rejects(number), table)
 
     def write_card(self, text: str) -> None:
         """The dataset's card."""
@@ -182,21 +230,30 @@ class Ledger:
 
     def report(self) -> dict[str, Any] | None:
         """The last report, None where there is none yet."""
-        return self._json(names.REPORT)
+        return self._files.json(names.REPORT)
 
     # Inside
 
-    def _need(self, name: str) -> pa.Table:
-        data = self.store.get(name)
-        if data is None:
-            raise RunIncomplete(f"{self.store.where(name)} is missing")
-        return from_parquet(data, self.store.where(name))
+    def _nothing_of_a_run(self) -> None:
+        for folder in names.WRITTEN:
+            if found := self.store.under(folder):
+                raise ConfigError(
+                    f"{self.store.where(found[0].name)} is there, but no {names.MANIFEST}: nobody can say what run it"
+                    f" is of. Put the {names.MANIFEST} back, or name another folder"
+                )
+
+    def _verdicts(self, shard: str) -> pa.Table | None:
+        try:
+            return self._files.get(names.verdicts(shard))
+        except StoreError as error:
+            log.warning("%s; they are made again", error)
+            return None
 
     def _put_part(self, shard: str, turns: Mapping[str, int]) -> bool:
         finished = self.finished(shard)
         try:
             order = whole_and_ordered(finished, turns, shard)
-            self.store.put_new(names.part(shard), to_parquet(finished.take(order)))
+            self._files.put_new(names.part(shard), finished.take(order))
         except AlreadyExists:
             return False
         except RunIncomplete:
@@ -204,21 +261,6 @@ class Ledger:
                 return False
             raise
         return True
-
-    def _json(self, name: str) -> dict[str, Any] | None:
-        data = self.store.get(name)
-        if data is None:
-            return None
-        try:
-            return dict(orjson.loads(data))
-        except (orjson.JSONDecodeError, TypeError, ValueError) as error:
-            raise StoreError(f"{self.store.where(name)} is not JSON: {error}; delete it and run again") from error
-
-    def _put_or_drop(self, name: str, table: pa.Table) -> None:
-        if table.num_rows:
-            self.store.put(name, to_parquet(table))
-        else:
-            self.store.delete([name])
 
 
 def open_ledger(url: str, *, create: bool = False) -> Ledger:

@@ -10,18 +10,26 @@ import orjson
 from reflash.errors import ManifestChanged, StoreError
 
 FORMAT = 1  # of the run's folder; a higher one is refused
+_MEANS = {  # what a digest stands for
+    "source.digest": " (the source's files)",
+    "model.rendering": " (tokenizer, chat template or how they are used)",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """`decides` makes the result what it is and must not change; `recorded` is kept to be read."""
+    """`decides` makes the result what it is and must not change; `recorded` is kept to be read.
 
+    `id` is made once, when the run begins: each file of the run carries it.
+    """
+
+    id: str
     decides: dict[str, Any]
     recorded: dict[str, Any]
 
     def to_json(self) -> bytes:
         """The bytes of manifest.json."""
-        body = {"format": FORMAT, "decides": self.decides, "recorded": self.recorded}
+        body = {"format": FORMAT, "id": self.id, "decides": self.decides, "recorded": self.recorded}
         return orjson.dumps(body, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
 
 
@@ -30,7 +38,7 @@ def read_manifest(data: bytes, name: str) -> Manifest:
     try:
         body = orjson.loads(data)
         number = int(body["format"])
-        manifest = Manifest(dict(body["decides"]), dict(body["recorded"]))
+        manifest = Manifest(str(body["id"]), dict(body["decides"]), dict(body["recorded"]))
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
         raise StoreError(f"{name} is not a manifest ({error}); is this a run's folder?") from error
     if number > FORMAT:
@@ -42,7 +50,7 @@ def check_same(old: Manifest, new: Manifest, where: str) -> None:
     """Raise ManifestChanged with one line a difference, unless both would give the same result."""
     before, after = dict(_leaves(old.decides)), dict(_leaves(new.decides))
     lines = [
-        f"  {key}: {before.get(key, '(not set)')} -> {after.get(key, '(not set)')}"
+        f"  {key}{_MEANS.get(key, '')}: {before.get(key, '(not set)')} -> {after.get(key, '(not set)')}"
         for key in sorted(before.keys() | after.keys())
         if before.get(key) != after.get(key)
     ]

@@ -23,7 +23,10 @@ CARD = "dataset/README.md"
 DATASET = "dataset/data"
 REJECTS = "rejects"
 PARTS = "parts"
+SEGMENTS = "segments"
+VERDICTS = "verdicts"
 LOGS = "logs"
+WRITTEN = ("plan", SEGMENTS, PARTS, VERDICTS, "dataset", REJECTS)  # what only a run writes
 
 
 def plan(shard: str) -> str:
@@ -33,12 +36,12 @@ def plan(shard: str) -> str:
 
 def segments(shard: str) -> str:
     """The folder of a shard's segments."""
-    return f"segments/{shard}"
+    return f"{SEGMENTS}/{shard}"
 
 
 def segment(shard: str, writer: str, number: int) -> str:
     """One segment; `writer` is unique to a process's turn at the shard, so that two never meet."""
-    return f"segments/{shard}/{writer}-{number:06}.parquet"
+    return f"{SEGMENTS}/{shard}/{writer}-{number:06}.parquet"
 
 
 def part(shard: str) -> str:
@@ -48,7 +51,7 @@ def part(shard: str) -> str:
 
 def verdicts(shard: str) -> str:
     """The judgements on a committed shard."""
-    return f"verdicts/{shard}.parquet"
+    return f"{VERDICTS}/{shard}.parquet"
 
 
 def dataset(shard: str) -> str:

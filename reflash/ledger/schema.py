@@ -70,11 +70,16 @@ JUDGEMENT = pa.schema(
 )
 
 
-def to_parquet(table: pa.Table) -> bytes:
-    """A table as the bytes of a Parquet file."""
+def to_parquet(table: pa.Table, **facts: str) -> bytes:
+    """A table as the bytes of a Parquet file; `facts` go into its metadata, see `fact`."""
     buffer = io.BytesIO()
-    pq.write_table(table, buffer, compression="zstd")
+    pq.write_table(table.replace_schema_metadata(facts), buffer, compression="zstd")
     return buffer.getvalue()
+
+
+def fact(table: pa.Table, key: str) -> str:
+    """What the file's metadata says, "" where it says nothing."""
+    return str((table.schema.metadata or {}).get(key.encode(), b"").decode("utf-8", "replace"))
 
 
 def from_parquet(data: bytes, name: str) -> pa.Table:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from importlib.metadata import version
 from typing import Any
+from uuid import uuid4
 
 from reflash.config.run import RunConfig
 from reflash.ledger.manifest import Manifest
 
 
 def make_manifest(config: RunConfig, source_digest: str, renderer_digest: str) -> Manifest:
-    """Everything that decides the rows, and what is good to know beside it.
+    """Everything that decides the rows, and what is good to know beside it; the id is a new one.
 
     Left out: where engines run and how wide, retries, flushing, validation rules (verdicts are made again when
     those change), the run's own path.
@@ -24,6 +25,7 @@ def make_manifest(config: RunConfig, source_digest: str, renderer_digest: str) -
             "context": model.context,
             "rendering": renderer_digest,
         },
+        "engine": config.engine.decides,
         "thinking": config.thinking.model_dump(mode="json"),
         "sampling": config.sampling.model_dump(mode="json"),
         "tools": config.tools.model_dump(mode="json"),
@@ -33,4 +35,4 @@ def make_manifest(config: RunConfig, source_digest: str, renderer_digest: str) -
         "config": config.model_dump(mode="json", exclude={"engine": {"api_key"}}),
         "reflash": version("reflash"),
     }
-    return Manifest(decides, recorded)
+    return Manifest(uuid4().hex, decides, recorded)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter
@@ -82,10 +83,17 @@ def split_rows(
     return pa.Table.from_pylist(good, schema=ROW), pa.Table.from_pylist(rejected, schema=REJECT)
 
 
+def row_id(turn: Turn, *, several: bool) -> str:
+    """The conversation's id, with the turn where there are several, or where the id looks as if it had one already."""
+    name = turn.conversation
+    numbered = re.search(r"/\d+$", name)
+    return f"{name}/{turn.turn}" if several or numbered else name
+
+
 def _row(planned: Planned, turn: Turn, history: tuple[Message, ...], model: str, *, several: bool) -> dict[str, object]:
     answer = Message("assistant", turn.content, turn.reasoning, turn.tool_calls)
     return {
-        "id": f"{turn.conversation}/{turn.turn}" if several else turn.conversation,
+        "id": row_id(turn, several=several),
         "conversation": turn.conversation,
         "turn": turn.turn,
         "input_ids": turn.prompt_ids + turn.output_ids,

@@ -19,7 +19,7 @@ from reflash.render.plain import plain_tokenizer, without_prefix
 
 MARK = "\ufdd0"  # a user's own is written twice
 REPLACEMENT = "\ufffd"
-SPACE = r"[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*"  # what `tokenizers` strips beside a token
+SPACE = r"[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"  # what `tokenizers` strips beside a token
 SHORT = 64  # characters of a piece of scaffolding worth keeping
 KEPT = 4096  # pieces
 
@@ -183,6 +183,7 @@ def _split_pattern(added: Mapping[int, AddedToken], control: Mapping[str, int]) 
 
 def _flagged(token: AddedToken) -> str:
     word_before, word_after = (r"(?<!\w)", r"(?!\w)") if token.single_word else ("", "")
-    before = SPACE if token.lstrip else ""
-    after = SPACE if token.rstrip else ""
+    # A run of spaces is taken from its start or not at all: tried from each of its spaces, it takes the square of time.
+    before = f"(?:(?<!{SPACE}){SPACE}+)?" if token.lstrip else ""
+    after = f"{SPACE}*" if token.rstrip else ""
     return f"{before}{word_before}({re.escape(token.content)}){word_after}{after}"

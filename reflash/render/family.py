@@ -14,7 +14,7 @@ from typing import Any
 
 from reflash.errors import RenderError
 from reflash.render.control import Encoder, unmark
-from reflash.render.messages import Marked, parse_tools
+from reflash.render.messages import TOO_DEEP, Marked, parse_tools
 from reflash.render.reading import Thought, arguments_text, thinking_marks, until_stop
 from reflash.render.template import suffix
 from reflash.render.tokenizer import LoadedTokenizer
@@ -125,9 +125,11 @@ class FamilyRenderer:
         return self._encoder.decode(ids)
 
     def _render(self, messages: Sequence[Message], tools: str, thinking: bool, *, prompt: bool) -> list[int]:
-        rows, definitions = self._marked.messages(messages), self._marked.tools(tools)
         try:
+            rows, definitions = self._marked.messages(messages), self._marked.tools(tools)
             ids: list[int] = self._inner[thinking].render_ids(rows, tools=definitions, add_generation_prompt=prompt)
+        except RecursionError:
+            raise RenderError(TOO_DEEP) from None
         except REFUSALS as error:
             raise RenderError(f"the renderer {self.name} refuses this conversation: {error}") from error
         return ids
@@ -160,9 +162,9 @@ class FamilyRenderer:
         left: list[str] = []
         for call in parsed:
             # "invalid_json" with all its arguments is a value kept as text, since no definition gave its type.
-            if call.name and isinstance(call.arguments, dict | str) and call.status not in BROKEN:
-                name, arguments = call.name, arguments_text(call.arguments)
-                calls.append(ToolCall(call.id or f"call_{len(calls)}", name, arguments))
+            arguments = arguments_text(call.arguments)
+            if call.name and arguments is not None and call.status not in BROKEN:
+                calls.append(ToolCall(call.id or f"call_{len(calls)}", call.name, arguments))
             else:
                 start, end = call.token_span or (0, 0)
                 left.append(self._encoder.decode(ids[start:end]) or call.raw)

@@ -42,5 +42,5 @@ def fitting_calls(recorded: tuple[ToolCall, ...], made: tuple[ToolCall, ...]) ->
 def _canonical(arguments: str) -> bytes:
     try:
         return orjson.dumps(orjson.loads(arguments), option=orjson.OPT_SORT_KEYS)
-    except orjson.JSONDecodeError:
-        return arguments.encode()
+    except (orjson.JSONDecodeError, TypeError):  # TypeError: over 254 levels
+        return arguments.encode(errors="surrogatepass")

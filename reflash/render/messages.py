@@ -11,6 +11,8 @@ from reflash.errors import RenderError
 from reflash.messages import message_dict
 from reflash.types import Message
 
+TOO_DEEP = "arguments of a call, or tools, are nested too deep"
+
 
 class Marked:
     """Turns messages and tools into dictionaries, with `mark` over every string in them."""
@@ -41,6 +43,8 @@ def parse_tools(tools: str) -> list[Any] | None:
     """Tool definitions of a row, or None where there are none. Not to be changed. Raises RenderError on bad JSON."""
     try:
         parsed = json.loads(tools) if tools else None
+    except RecursionError:
+        raise RenderError(TOO_DEEP) from None
     except ValueError as error:
         raise RenderError(f"tools are not JSON ({error}): {tools[:80]}") from error
     if parsed is not None and not isinstance(parsed, list):

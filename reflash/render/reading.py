@@ -72,8 +72,9 @@ def cut_calls(text: str) -> tuple[str, tuple[ToolCall, ...]]:
     at = 0
     while (start := text.find(CALL, at)) != -1:
         kept.append(text[at:start])
-        inside, end, _ = text[start + len(CALL) :].partition(CALLED)
-        at = start + len(CALL) + len(inside) + len(end)
+        end = text.find(CALLED, start)
+        inside = text[start + len(CALL) : end if end != -1 else None]
+        at = end + len(CALLED) if end != -1 else len(text)
         call = _call(unmark(inside.strip()), len(calls))
         if call is None:
             kept.append(text[start:at])
@@ -90,17 +91,21 @@ def _call(text: str, number: int) -> ToolCall | None:
         return None
     if not isinstance(parsed, dict) or not isinstance(parsed.get("name"), str) or not parsed["name"]:
         return None
-    arguments = parsed.get("arguments", parsed.get("parameters", {}))
-    if not isinstance(arguments, dict | str):
-        return None
-    return ToolCall(id=f"call_{number}", name=parsed["name"], arguments=arguments_text(arguments))
+    arguments = arguments_text(parsed.get("arguments", parsed.get("parameters", {})))
+    return None if arguments is None else ToolCall(id=f"call_{number}", name=parsed["name"], arguments=arguments)
 
 
-def arguments_text(arguments: dict[str, Any] | str) -> str:
-    """Arguments as the JSON text of an object; text that is JSON already stays as it is."""
+def arguments_text(arguments: Any) -> str | None:
+    """Arguments as the JSON text of an object; text that is JSON already stays as it is.
+
+    None for what are no arguments, and for what is nested deeper than JSON is written.
+    """
     if isinstance(arguments, str):
         return arguments
-    return json.dumps(arguments, ensure_ascii=False)
+    try:
+        return json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, dict) else None
+    except RecursionError:
+        return None
 
 
 def until_stop(output: Sequence[int], stop_ids: Collection[int]) -> list[int]:

@@ -64,6 +64,8 @@ class Template:
                 thinking=thinking,
                 **self._variables,
             )
+        except RecursionError:
+            raise RenderError(f"the chat template of {self._name} goes too deep over this conversation") from None
         except self._refusals as error:
             raise RenderError(f"the chat template of {self._name} refuses this conversation: {error}") from error
         return str(rendered[0][0])

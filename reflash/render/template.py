@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from reflash.errors import RenderError
 from reflash.render.control import Encoder, unmark
-from reflash.render.messages import Marked
+from reflash.render.messages import TOO_DEEP, Marked
 from reflash.render.reading import Thought, cut_calls, thinking_marks, until_stop
 from reflash.render.sandbox import Template
 from reflash.render.tokenizer import LoadedTokenizer
@@ -81,9 +81,11 @@ class TemplateRenderer:
         return self._encoder.decode(ids)
 
     def _text(self, messages: Sequence[Message], tools: str, *, prompt: bool, thinking: bool) -> str:
-        return self._template.render(
-            self._marked.messages(messages), self._marked.tools(tools), prompt=prompt, thinking=thinking
-        )
+        try:
+            rows, definitions = self._marked.messages(messages), self._marked.tools(tools)
+        except RecursionError:
+            raise RenderError(TOO_DEEP) from None
+        return self._template.render(rows, definitions, prompt=prompt, thinking=thinking)
 
     def _find_stop_ids(self, loaded: LoadedTokenizer) -> tuple[int, ...]:
         """What the template writes behind an answer, then what the tokenizer's files list."""

@@ -7,7 +7,7 @@ import yaml
 from reflash.config.run import RunConfig
 from reflash.printable import printable
 from reflash.report.report import Report
-from reflash.report.words import foreign, table
+from reflash.report.words import block, code, foreign, last_part, share, table
 from reflash.validate.checks import REASONS
 
 
@@ -17,24 +17,21 @@ def dataset_card(report: Report, config: RunConfig) -> str:
     front = {
         "pretty_name": printable(title),
         "tags": ["reflash", "regenerated", "speculative-decoding"],
-        "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": "data/*.parquet"}]}],
+        # No `configs`: with them `datasets` leaves the folder out of its cache's key, and gives another run's rows.
     }
-    return (
-        "\n\n".join(
-            [
-                f"---\n{yaml.safe_dump(front, sort_keys=False, allow_unicode=True)}---",
-                f"# {foreign(title)}",
-                f"Every answer was made again by {foreign(config.model.name)} with Reflash. {_exactness(report)}",
-                "## How it was made",
-                _how(report, config),
-                "## What is in it",
-                _what(report),
-                "## Columns",
-                _COLUMNS,
-            ]
-        ).replace("\n\n\n", "\n\n")
-        + "\n"
-    )
+    parts = [
+        f"---\n{yaml.safe_dump(front, sort_keys=False, allow_unicode=True)}---",
+        f"# {foreign(title)}",
+        f"Every answer was made again by {foreign(config.model.name)} with Reflash. {_exactness(report)}",
+        "## How it was made",
+        _how(report, config),
+        _template(config),
+        "## What is in it",
+        _what(report),
+        "## Columns",
+        _COLUMNS,
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _exactness(report: Report) -> str:
@@ -59,16 +56,34 @@ def _how(report: Report, config: RunConfig) -> str:
                 foreign(config.model.name) + (f" at {foreign(config.model.revision)}" if config.model.revision else ""),
             ),
             ("engines", _engines(report)),
+            ("chat template", _template_in_short(config)),
             ("thinking", thinking),
             (
                 "temperature, top-p, top-k, min-p",
                 f"{sampling.temperature:g}, {sampling.top_p:g}, {sampling.top_k}, {sampling.min_p:g}",
+            ),
+            (
+                "repetition penalty, presence penalty",
+                f"{sampling.repetition_penalty:g}, {sampling.presence_penalty:g}",
             ),
             ("base seed", sampling.seed),
             ("budget of a turn", f"{sampling.max_new_tokens:,} tokens"),
             ("context", f"{config.model.context:,} tokens"),
         ],
     )
+
+
+def _template_in_short(config: RunConfig) -> str:
+    if config.model.template_text is not None:
+        return "not the model's own: the one below"
+    given = config.model.chat_template
+    return "the model's own" if given is None else f"not the model's own: {code(last_part(given))}"
+
+
+def _template(config: RunConfig) -> str:
+    """The template that the config gives in place of the model's own: without it no row can be made again."""
+    given = config.model.template_text
+    return "" if given is None else f"## The chat template\n\n{block(given)}"
 
 
 def _engines(report: Report) -> str:
@@ -78,16 +93,15 @@ def _engines(report: Report) -> str:
 
 
 def _what(report: Report) -> str:
-    turns = max(1, report.total.turns)
+    turns = report.total.turns
     rows: list[tuple[object, ...]] = [
         ("conversations asked", f"{report.conversations:,}", ""),
         ("turns generated", f"{report.total.turns:,}", ""),
-        ("rows here (good)", f"{report.good:,}", f"{report.good / turns:.1%}"),
+        ("rows here (good)", f"{report.good:,}", share(report.good, turns)),
         ("supervised tokens here", f"{report.total.good_tokens:,}", ""),
     ]
     rows += [
-        (f"set aside: `{k}`: {REASONS.get(k, '')}", f"{v:,}", f"{v / turns:.1%}")
-        for k, v in report.total.reasons.items()
+        (f"set aside: `{k}`: {REASONS.get(k, '')}", f"{v:,}", share(v, turns)) for k, v in report.total.reasons.items()
     ]
     return table(("what", "count", "share of turns"), rows)
 
@@ -104,6 +118,7 @@ _COLUMNS = table(
         ("`thinking`, `reasoning`, `finish_reason`", "whether thinking was on, the thinking, how the turn ended"),
         ("`prompt_tokens`, `completion_tokens`", "as the engine counted them"),
         ("`seed`, `model`, `engine`, `exact`, `seconds`", "provenance"),
-        ("`source_file`, `source_row`, `extra`", "where the row came from, and its other columns as JSON text"),
+        ("`source_file`, `source_row`", "where the row came from; the first row is 1, in JSONL the first line"),
+        ("`extra`", "the source row's other columns as JSON text"),
     ],
 )

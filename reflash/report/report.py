@@ -41,6 +41,12 @@ class Report:
         return self.total.verdicts.get("good", 0)
 
     @property
+    def sets_aside(self) -> bool:
+        """Whether there are rejects: turns that are not good, or source rows that were never asked."""
+        never_asked = (self.source_counts.get(name, 0) for name in ("rejected", "unfit"))
+        return self.good < self.total.turns or any(never_asked)
+
+    @property
     def engines(self) -> tuple[str, ...]:
         """The engines of all attempts, each group of them once."""
         return tuple(dict.fromkeys(", ".join(a.engines) for a in self.attempts or (self.attempt,) if a.engines))

@@ -8,22 +8,27 @@ from reflash.ledger.ledger import open_ledger
 
 
 def run_status(run: str) -> dict[str, Any]:
-    """Shards and conversations done and to do. Raises ConfigError where it is no run's folder."""
+    """Shards and conversations done and to do; changes nothing. Raises ConfigError where it is no run's folder."""
     ledger = open_ledger(run)
     manifest = ledger.manifest()
     shards = ledger.shards() or []
-    committed = ledger.committed()
+    committed = [s for s in shards if ledger.is_whole(s.name)]
+    published = [s for s in committed if ledger.is_published(s.name)]
+    done = sum(s.rows for s in committed)
+    under_way = sum(len(ledger.finished_conversations(s.name)) for s in shards if s not in committed)
     rows = sum(s.rows for s in shards)
-    done = sum(s.rows for s in shards if s.name in committed)
-    under_way = sum(len(ledger.finished_conversations(s.name)) for s in shards if s.name not in committed)
+    report = ledger.report()
+    missing = next((m for s in shards if (m := ledger.first_missing(s.name))), None)
     return {
         "run": ledger.where,
         "model": manifest.decides["model"]["name"],
-        "complete": bool(shards) and len(committed) == len(shards) and ledger.report() is not None,
+        "complete": bool(shards) and len(published) == len(shards) and report is not None and report["complete"],
         "shards": len(shards),
         "shards_done": len(committed),
+        "shards_published": len(published),
         "rows": rows,
         "rows_done": done,
         "rows_safe": done + under_way,
         "rows_left": rows - done - under_way,
+        "first_missing": missing and missing.name,
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 from reflash.publish.summary import ShardSummary
 from reflash.report.report import Report
-from reflash.report.words import ranked
+from reflash.report.words import ranked, share
 from reflash.types import Shard
 from reflash.validate.checks import REASONS
 
@@ -40,7 +40,7 @@ def shards_table(summaries: Sequence[ShardSummary]) -> Table:
     return [
         {
             "shard": ", ".join(s.shards),
-            "good share": f"{_good_share(s):.1%}",
+            "good share": share(s.verdicts.get("good", 0), s.turns),
             "turns": f"{s.turns:,}",
             **{verdict: f"{s.verdicts.get(verdict, 0):,}" for verdict in VERDICTS},
             "mostly": next(iter(ranked(s.reasons)), ""),
@@ -59,9 +59,9 @@ def verdicts_table(report: Report) -> Table:
         *(("reason", name, n, REASONS.get(name, "")) for name, n in ranked(report.total.reasons).items()),
         *(("note", name, n, REASONS.get(name, "")) for name, n in ranked(report.total.notes).items()),
     ]
-    turns = max(1, report.total.turns)
+    turns = report.total.turns
     return [
-        {"kind": kind, "name": name, "turns": f"{n:,}", "share": f"{n / turns:.1%}", "meaning": meaning}
+        {"kind": kind, "name": name, "turns": f"{n:,}", "share": share(n, turns), "meaning": meaning}
         for kind, name, n, meaning in counted
     ]
 

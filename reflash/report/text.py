@@ -9,7 +9,7 @@ from reflash.report.charts import binned_lengths_chart, throughput_chart
 from reflash.report.lines import verdict_line
 from reflash.report.report import Report
 from reflash.report.tables import VERDICTS
-from reflash.report.words import code, duration, foreign, last_part, moment, ranked, table
+from reflash.report.words import code, duration, foreign, last_part, moment, ranked, share, table
 from reflash.validate.checks import REASONS
 
 LONGEST_GAP = 6  # intervals without a token that are drawn as they were
@@ -23,11 +23,8 @@ def report_markdown(report: Report) -> str:
         _warnings(report),
         "## Verdicts",
         _verdicts(report),
-        "## Output",
-        _charts(report.total),
         _output(report),
         _attempts(report),
-        "## Examples",
         _examples(report),
         _set_aside(report),
         "## Rows",
@@ -39,9 +36,8 @@ def report_markdown(report: Report) -> str:
 
 
 def _warnings(report: Report) -> str:
-    turns = max(1, report.total.turns)
     lines = [
-        f"- `{reason}` on {report.total.reasons[reason] / turns:.1%} of the turns: {REASONS[reason]}"
+        f"- `{reason}` on {share(report.total.reasons[reason], report.total.turns)} of the turns: {REASONS[reason]}"
         for reason in report.alarms
     ]
     if not report.exact:
@@ -58,24 +54,28 @@ def _rows(report: Report) -> str:
 
 
 def _verdicts(report: Report) -> str:
-    turns = max(1, report.total.turns)
+    turns = report.total.turns
+    if not turns:
+        return "No turn has its verdict yet." if report.planned_turns else "No turn was planned."
     rows = [(f"**{name}**", report.total.verdicts.get(name, 0), meaning) for name, meaning in VERDICTS.items()]
     rows += [(f"`{k}`", v, REASONS.get(k, "")) for k, v in ranked(report.total.reasons).items()]
     rows += [(f"`{k}` (note)", v, REASONS.get(k, "")) for k, v in ranked(report.total.notes).items()]
     return table(
-        ("verdict or reason", "turns", "share", "meaning"), [(a, f"{n:,}", f"{n / turns:.1%}", b) for a, n, b in rows]
+        ("verdict or reason", "turns", "share", "meaning"), [(a, f"{n:,}", share(n, turns), b) for a, n, b in rows]
     )
 
 
 def _output(report: Report) -> str:
     total = report.total
+    if not total.turns:
+        return ""
     rows: list[tuple[object, ...]] = [
         ("output tokens", f"{total.output_tokens:,}"),
         ("of them in the dataset", f"{total.good_tokens:,}"),
         ("prompt tokens", f"{total.prompt_tokens:,}"),
         ("turns asked more than once", f"{total.retried:,}"),
     ]
-    return table(("what", "figure"), rows)
+    return "\n\n".join(part for part in ("## Output", _charts(total), table(("what", "figure"), rows)) if part)
 
 
 def _attempts(report: Report) -> str:
@@ -125,11 +125,11 @@ def without_pauses(tokens_by_time: Mapping[int, int]) -> list[float]:
 
 def _examples(report: Report) -> str:
     if not report.examples:
-        return "No row is fit to train on."
+        return "## Examples\n\nNo row is fit to train on." if report.total.turns else ""
     rows: list[tuple[object, ...]] = [
         (foreign(e["id"], 40), foreign(e["question"], 160), foreign(e["answer"])) for e in report.examples
     ]
-    return table(("row", "asked", "answered"), rows)
+    return "## Examples\n\n" + table(("row", "asked", "answered"), rows)
 
 
 def _set_aside(report: Report) -> str:
@@ -143,13 +143,11 @@ def _set_aside(report: Report) -> str:
 
 
 def _where(report: Report) -> str:
-    return table(
-        ("what", "where"),
-        [
-            ("source", foreign(report.source, 1000)),
-            ("model", foreign(report.model)),
-            ("dataset", code(f"{report.run}/dataset")),
-            ("set aside, with reasons", code(f"{report.run}/rejects")),
-            ("every turn as generated", code(f"{report.run}/parts")),
-        ],
-    )
+    rows: list[tuple[object, ...]] = [
+        ("source", foreign(report.source, 1000)),
+        ("model", foreign(report.model)),
+        ("dataset", code(f"{report.run}/dataset")),
+        ("set aside, with reasons", code(f"{report.run}/rejects") if report.sets_aside else "nothing"),
+        ("every turn as generated", code(f"{report.run}/parts")),
+    ]
+    return table(("what", "where"), rows)

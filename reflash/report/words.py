@@ -27,7 +27,7 @@ def describe(snapshot: Snapshot, judged: ShardSummary | None = None) -> str:
     if snapshot.seconds_left:
         parts.append(f"about {duration(snapshot.seconds_left)} left")
     if judged and judged.turns:
-        parts.append(f"{judged.verdicts.get('good', 0) / judged.turns:.1%} of {judged.turns:,} judged turns are good")
+        parts.append(f"{share(judged.verdicts.get('good', 0), judged.turns)} of {judged.turns:,} judged turns are good")
     return ", ".join(parts)
 
 
@@ -41,6 +41,21 @@ def duration(seconds: float) -> str:
     if hours:
         return f"{h} h {m} min"
     return f"{m} min {s} s" if m else f"{s} s"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 turn`, `2,000 turns`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def share(part: int, whole: int) -> str:
+    """A part in percent. Only all is 100.0% and only nothing 0.0%; a part of nothing is a dash."""
+    if not whole:
+        return "–"
+    percent = f"{part / whole:.1%}"
+    if part != whole and percent == "100.0%":
+        return ">99.9%"
+    return "<0.1%" if part and percent == "0.0%" else percent
 
 
 def ranked(counts: Mapping[str, int]) -> dict[str, int]:
@@ -69,6 +84,13 @@ def code(text: str, limit: int = 1000) -> str:
     """A path or a name as code, fit for a table; one that would end the code or the cell is escaped text instead."""
     flat = printable(text, limit)
     return foreign(text, limit) if not flat.strip() or set("`|") & set(flat) else f"`{flat}`"
+
+
+def block(text: str, limit: int = 10_000) -> str:
+    """A text of several lines as code that nothing within it can end."""
+    lines = [printable(line, limit) for line in text[:limit].splitlines()]
+    fence = "`" * (1 + max([2, *map(len, re.findall("`+", text))]))
+    return "\n".join([fence, *lines, fence])
 
 
 def table(header: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:

@@ -13,12 +13,16 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from reflash.errors import SourceError
+from reflash.printable import printable
+from reflash.sources.parquet_pages import batch_size
+from reflash.sources.parse import TOO_DEEP
 from reflash.sources.raw import RawRow
+from reflash.sources.scan import MAX_ROW, too_long
+from reflash.sources.sizes import slices, spread
 from reflash.sources.streams import raw_chunks, reading
 from reflash.types import Origin
 
-_BATCH_BYTES = 8 << 20
-_BATCH_ROWS = 4096
+_UNREADABLE = (ValueError, OverflowError, KeyError, pa.ArrowException)  # KeyError: a time zone that is not known
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # what every Arrow writer puts at the end of a stream
 
 
@@ -41,11 +45,12 @@ class ParquetPart:
             return tuple(self._opened.schema_arrow.names)
 
     def batches(self, columns: tuple[str, ...] | None = None) -> Iterator[Any]:
-        """Record batches of about 8 MiB."""
+        """Record batches of about 8 MiB. Raises SourceError."""
         opened = self._opened
-        with reading(self.file):
-            count = _rows_at_once(opened.metadata)
-            yield from opened.iter_batches(batch_size=count, columns=None if columns is None else list(columns))
+        with reading(self.file), self.path.open("rb") as handle:
+            count = batch_size(opened.metadata, handle, columns, self.file)
+            for batch in opened.iter_batches(batch_size=count, columns=None if columns is None else list(columns)):
+                yield from (piece for piece, _ in slices(batch))
 
     def records(self) -> Iterator[RawRow]:
         """Rows by their position."""
@@ -54,17 +59,6 @@ class ParquetPart:
     def content(self) -> Iterator[bytes]:
         """The file's bytes."""
         return raw_chunks(self.path, self.file)
-
-
-def _rows_at_once(metadata: Any) -> int:
-    """Rows that take about 8 MiB in memory; a run-length encoded mask is far smaller on disk, so values count too."""
-    size = 0
-    rows = int(metadata.num_rows)
-    for i in range(metadata.num_row_groups):
-        group = metadata.row_group(i)
-        values = sum(group.column(j).num_values for j in range(group.num_columns))
-        size += max(int(group.total_byte_size), 8 * values)
-    return max(1, min(_BATCH_ROWS, _BATCH_BYTES * rows // max(1, size)))
 
 
 @dataclass(frozen=True)
@@ -103,9 +97,7 @@ class ArrowPart:
             for batch in found:
                 _sound(batch)
                 chosen = batch if columns is None else batch.select(list(columns))
-                count = max(1, min(_BATCH_ROWS, _BATCH_BYTES * batch.num_rows // max(1, batch.nbytes)))
-                for start in range(0, batch.num_rows, count):
-                    yield chosen.slice(start, count)
+                yield from (piece for piece, _ in slices(chosen))
 
     def records(self) -> Iterator[RawRow]:
         """Rows by their position."""
@@ -150,19 +142,48 @@ def _of_file(source: Any) -> Iterator[Any]:
 
 
 def batch_rows(batches: Iterator[Any], file: str) -> Iterator[RawRow]:
-    """Rows of record batches; one that cannot be turned into Python values is set aside alone."""
+    """Rows of record batches; one that cannot be turned into Python values, or is too long, is set aside alone."""
     number = 0
     for batch in batches:
-        try:
-            values = batch.to_pylist()
-        except (ValueError, OverflowError, pa.ArrowException):
-            values = [None] * batch.num_rows
-            reasons = [_row_into(values, batch, i) for i in range(batch.num_rows)]
-        else:
-            reasons = [""] * len(values)
-        for value, reason in zip(values, reasons, strict=True):
+        size = spread(batch)
+        for value, reason in _values(batch) if size <= MAX_ROW else _each(batch):
             number += 1
-            yield RawRow(Origin(file, number), None if reason else without_nulls(value), reason=reason)
+            yield RawRow(Origin(file, number), value, reason=reason, size=size // batch.num_rows)
+
+
+def _values(batch: Any) -> Iterator[tuple[dict[str, Any] | None, str]]:
+    """All rows at once; where that fails, each alone."""
+    try:
+        values = [without_nulls(value) for value in batch.to_pylist()]
+    except (*_UNREADABLE, RecursionError):
+        return _each(_in_utc(batch))
+    return ((value, "") for value in values)
+
+
+def _each(batch: Any) -> Iterator[tuple[dict[str, Any] | None, str]]:
+    for index in range(batch.num_rows):
+        yield _one(batch.slice(index, 1))
+
+
+def _one(row: Any) -> tuple[dict[str, Any] | None, str]:
+    """One row, or the reason why it cannot be used."""
+    if spread(row) > MAX_ROW:
+        return None, too_long(MAX_ROW)
+    try:
+        return without_nulls(row.to_pylist()[0]), ""
+    except RecursionError:
+        return None, TOO_DEEP
+    except _UNREADABLE as error:
+        return None, f"a value cannot be read: {printable(str(error))}"
+
+
+def _in_utc(batch: Any) -> Any:
+    """The batch with its times in UTC, as they are stored: the name of their zone may be known to nobody."""
+    columns = [
+        column.cast(pa.timestamp(column.type.unit, "UTC")) if pa.types.is_timestamp(column.type) else column
+        for column in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 def without_nulls(row: dict[str, Any]) -> dict[str, Any]:
@@ -176,12 +197,3 @@ def _pruned(value: Any) -> Any:
     if isinstance(value, list) and any(isinstance(item, dict | list) for item in value[:1] + value[-1:]):
         return [_pruned(item) for item in value]
     return value
-
-
-def _row_into(values: list[Any], batch: Any, index: int) -> str:
-    """Convert one row; the reason why it cannot be, or ""."""
-    try:
-        values[index] = batch.slice(index, 1).to_pylist()[0]
-    except (ValueError, OverflowError, pa.ArrowException) as error:
-        return f"a value cannot be read: {error}"
-    return ""

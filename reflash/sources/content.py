@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from reflash.printable import printable
 from reflash.sources.parse import compact
 from reflash.sources.raw import Unfit
 
@@ -54,7 +55,7 @@ def _joined(parts: list[Any], repairs: list[str]) -> str:
             texts.append(part["text"])
         else:
             kind = part.get("type") if isinstance(part, dict) else None
-            raise Unfit(f"non-text part: {str(kind)[:40] if kind else _named(part)}")
+            raise Unfit(f"non-text part: {printable(str(kind), 40) if kind else _named(part)}")
     if texts:
         repairs.append("text parts joined")
     return "".join(texts)

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from reflash.sources.tools import parse_calls
 from reflash.types import Message
 
-_CALL = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)
-_RESULT = re.compile(r"<tool_response>\s*(.*?)\s*</tool_response>", re.DOTALL)
+_CALL = ("<tool_call>", "</tool_call>")
+_RESULT = ("<tool_response>", "</tool_response>")
+
+
+def marked(text: str, marks: tuple[str, str]) -> tuple[list[str], str]:
+    """What stands between the two marks, each time, and the text without it; marks that never end are text.
+
+    By plain searches, each from where the last one ended: an expression with two open ends takes cubic time here.
+    """
+    opening, closing = marks
+    inside: list[str] = []
+    around: list[str] = []
+    at = 0
+    while (start := text.find(opening, at)) >= 0 and (end := text.find(closing, start + len(opening))) >= 0:
+        inside.append(text[start + len(opening) : end].strip())
+        around.append(text[at:start])
+        at = end + len(closing)
+    return inside, "".join(around) + text[at:]
 
 
 def unfold(messages: list[Message], repairs: list[str]) -> list[Message]:
@@ -24,19 +39,25 @@ def unfold(messages: list[Message], repairs: list[str]) -> list[Message]:
         answered = after is not None and after.role == "tool"
         if message.role == "tool":
             found += _results(message, repairs)
-        elif message.role == "assistant" and answered and not message.tool_calls and _CALL.search(message.content):
-            calls = parse_calls(_CALL.findall(message.content), repairs)
-            repairs.append("calls read from the text of an answer")
-            text = _CALL.sub("", message.content).strip()
-            found.append(replace(message, content=text, tool_calls=tuple(calls)))
+        elif message.role == "assistant" and answered and not message.tool_calls:
+            found.append(_calls(message, repairs))
         else:
             found.append(message)
     return found
 
 
+def _calls(message: Message, repairs: list[str]) -> Message:
+    written, text = marked(message.content, _CALL)
+    if not written:
+        return message
+    calls = parse_calls(written, repairs)
+    repairs.append("calls read from the text of an answer")
+    return replace(message, content=text.strip(), tool_calls=tuple(calls))
+
+
 def _results(message: Message, repairs: list[str]) -> list[Message]:
-    results = _RESULT.findall(message.content)
-    if not results or _RESULT.sub("", message.content).strip():
+    results, text = marked(message.content, _RESULT)
+    if not results or text.strip():
         return [message]
     repairs.append("marks around tool results removed")
     return [replace(message, content=result) for result in results]

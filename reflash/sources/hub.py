@@ -13,6 +13,7 @@ from typing import Any
 
 from reflash.config.source import SourceConfig
 from reflash.errors import SourceError
+from reflash.printable import printable
 from reflash.sources.columns import without_nulls
 from reflash.sources.locate import choose_split, format_of, part_of
 from reflash.sources.raw import Part, RawRow
@@ -157,7 +158,7 @@ def _answering(name: str, remedy: str = "") -> Iterator[None]:
 
 
 def _said(error: Exception) -> str:
-    return " ".join(str(error).split())[:300] or type(error).__name__
+    return printable(" ".join(str(error).split()), 300) or type(error).__name__
 
 
 def _unreachable(name: str, why: str, remedy: str = "") -> SourceError:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from reflash.printable import printable
 from reflash.sources.seen import SeenHashes, hash64
 from reflash.types import Message
 
@@ -131,7 +132,7 @@ class Identities:
         self.census.duplicate_ids += 1
         wanted = claim.given if asked else f"{claim.given}#{claim.content[:8]}"
         name = self._numbered(wanted)
-        return Identity(name, f"duplicate id of {claim.given!r}: named {name}")
+        return Identity(name, f"duplicate id of {printable(claim.given)!r}: named {printable(name)}")
 
     def _numbered(self, base: str) -> str:
         """The base itself where free, else the first free of base~2, base~3, ...; found by doubling and halving."""

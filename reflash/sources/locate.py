@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import glob
 import json
-import os
 import re
 from pathlib import Path
 
 from reflash.errors import SourceError
+from reflash.printable import printable
 from reflash.sources.columns import ArrowPart, ParquetPart
-from reflash.sources.raw import Part
+from reflash.sources.raw import BrokenPart, Part
 from reflash.sources.streams import PACKINGS, reading
 from reflash.sources.textfile import TextPart
+from reflash.sources.walk import Found, is_run, oddity, shown, walk
 
 _TEXT = (".jsonl", ".ndjson", ".json")
 _PARQUET = (".parquet", ".pq")
@@ -43,9 +44,11 @@ def locate(path: Path, split: str | None) -> tuple[list[Part], list[str]]:
         return _folder(path, split)
     if path.is_file():
         if split is not None:
-            raise SourceError(f"{path}: one file has no splits; leave `source.split` out, or name the folder")
+            raise SourceError(f"{shown(path)}: one file has no splits; leave `source.split` out, or name the folder")
         return [part_of(path)], []
-    return _glob(path), []
+    if (what := oddity(path)) is not None:
+        raise SourceError(f"{shown(path)}: is {what}, not a regular file; write what it gives to a file first")
+    return _glob(path)
 
 
 def is_pattern(path: Path) -> bool:
@@ -58,7 +61,7 @@ def part_of(path: Path, name: str | None = None) -> Part:
 
     `name` is what the user calls it, if not its path. Raises SourceError.
     """
-    file = name or str(path)
+    file = name or shown(path)
     with reading(file), path.open("rb") as handle:
         head = handle.read(64)
     named = format_of(path.name)
@@ -71,43 +74,58 @@ def part_of(path: Path, name: str | None = None) -> Part:
     raise SourceError(f"{file}: unknown format; Reflash reads {KNOWN}")
 
 
-def _glob(path: Path) -> list[Part]:
-    found = sorted(Path(name) for name in glob.glob(str(path), recursive=True))
-    parts = [part_of(name) for name in found if name.is_file() and name.name not in _SIDE]
-    if not parts:
-        raise SourceError(f"{path}: no file matches this pattern")
-    return parts
+def _part(path: Path) -> Part:
+    """The reader of one file among several: that it cannot be opened is said when it is read."""
+    try:
+        return part_of(path)
+    except SourceError as error:
+        return BrokenPart(shown(path), str(error))
+
+
+def _glob(path: Path) -> tuple[list[Part], list[str]]:
+    found = Found()
+    for name in sorted(glob.glob(str(path), recursive=True)):
+        if Path(name).name not in _SIDE:
+            found.take(Path(name), shown(name))
+    if not found.files:
+        what = f"only {', '.join(found.passed[:5])}" if found.passed else "no file"
+        raise SourceError(f"{shown(path)}: {what} matches this pattern")
+    return [_part(file) for file in found.files], found.notes(shown(path))
 
 
 def _folder(path: Path, split: str | None) -> tuple[list[Part], list[str]]:
+    if is_run(path):
+        raise SourceError(f"{shown(path)}: is the folder of a run; its finished rows are in {shown(path / 'dataset')}")
     if (path / "dataset_dict.json").is_file():
         return _dataset_dict(path, split)
     if (path / "state.json").is_file():
         if split is not None:
-            raise SourceError(f"{path}: this folder holds one set without splits; leave `source.split` out")
+            raise SourceError(f"{shown(path)}: this folder holds one set without splits; leave `source.split` out")
         return list(_saved_set(path)), []
     inner = sorted(state.parent.name for state in path.glob("*/state.json"))
     if inner:
-        raise SourceError(f"{path}: holds saved sets ({', '.join(inner)}) but no dataset_dict.json; name one of them")
+        raise SourceError(
+            f"{shown(path)}: holds saved sets ({', '.join(inner)}) but no dataset_dict.json; name one of them"
+        )
     return _loose_files(path, split)
 
 
 def _dataset_dict(path: Path, split: str | None) -> tuple[list[Part], list[str]]:
     splits = _json(path / "dataset_dict.json").get("splits")
     names = [str(name) for name in splits] if isinstance(splits, list) else []
-    chosen, notes = choose_split(names, split, str(path))
+    chosen, notes = choose_split(names, split, shown(path))
     folder = path / chosen
     if not (folder / "state.json").is_file():
-        raise SourceError(f"{folder}: dataset_dict.json names this split, but its state.json is missing")
+        raise SourceError(f"{shown(folder)}: dataset_dict.json names this split, but its state.json is missing")
     return list(_saved_set(folder)), notes
 
 
 def choose_split(names: list[str], split: str | None, name: str) -> tuple[str, list[str]]:
     """The split asked for, or the only one, or `train`, with a note. Raises SourceError listing them."""
-    listed = ", ".join(names) or "none"
+    listed = printable(", ".join(names)) or "none"
     if split is not None:
         if split not in names:
-            raise SourceError(f"{name}: has no split {split}; its splits: {listed}")
+            raise SourceError(f"{name}: has no split {printable(split)}; its splits: {listed}")
         return split, []
     if len(names) == 1:
         return names[0], []
@@ -121,52 +139,49 @@ def _saved_set(folder: Path) -> list[ArrowPart]:
     state = _json(folder / "state.json")
     files = state.get("_data_files")
     if not isinstance(files, list) or not files:
-        raise SourceError(f"{folder / 'state.json'}: names no data files; save the set again")
+        raise SourceError(f"{shown(folder / 'state.json')}: names no data files; save the set again")
     if state.get("_indices_data_files") or state.get("_indices_files"):
-        raise SourceError(f"{folder}: has an index mapping beside its rows; save it again with a current `datasets`")
+        raise SourceError(
+            f"{shown(folder)}: has an index mapping beside its rows; save it again with a current `datasets`"
+        )
     names = [str(entry.get("filename", "")) if isinstance(entry, dict) else "" for entry in files]
     missing = [name for name in names if not (folder / name).is_file()]
     if missing:
-        raise SourceError(f"{folder}: state.json names {', '.join(missing)}, which is missing; copy it again")
-    return [ArrowPart(str(folder / name), folder / name) for name in names]
+        lost = printable(", ".join(missing))
+        raise SourceError(f"{shown(folder)}: state.json names {lost}, which is missing; copy it again")
+    return [ArrowPart(shown(folder / name), folder / name) for name in names]
 
 
 def _json(path: Path) -> dict[str, object]:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise SourceError(f"{path}: unreadable ({error})") from error
+        raise SourceError(f"{shown(path)}: unreadable ({printable(str(error))})") from error
     if not isinstance(value, dict):
-        raise SourceError(f"{path}: holds no JSON object")
+        raise SourceError(f"{shown(path)}: holds no JSON object")
     return value
 
 
 def _loose_files(path: Path, split: str | None) -> tuple[list[Part], list[str]]:
     """Every data file under a folder; where all their names say a split, only one split's."""
-    seen = sorted(_walk(path), key=lambda found: found.relative_to(path).as_posix())
-    data = [found for found in seen if format_of(found.name) and found.name not in _SIDE]
+    found = walk(path)
+    data = [file for file in found.files if format_of(file.name) and file.name not in _SIDE]
     if not data:
-        names = ", ".join(found.name for found in seen[:5]) or "nothing"
-        raise SourceError(f"{path}: holds no data file (seen: {names}); Reflash reads {KNOWN}")
+        names = ", ".join([shown(file.name) for file in found.files[:5]] + found.passed[:5]) or "nothing"
+        raise SourceError(f"{shown(path)}: holds no data file (seen: {names}); Reflash reads {KNOWN}")
     notes: list[str] = []
-    named = {found: _split_of(found.relative_to(path)) for found in data}
+    named = {file: _split_of(file.relative_to(path)) for file in data}
     splits = sorted({name for name in named.values() if name})
     if split is not None or (len(splits) > 1 and all(named.values())):
-        chosen, notes = choose_split(splits, split, str(path))
-        data = [found for found in data if named[found] == chosen]
+        chosen, notes = choose_split(splits, split, shown(path))
+        data = [file for file in data if named[file] == chosen]
     _all_shards(data)
-    skipped = [found.name for found in seen if found not in named and found.name not in _SIDE]
-    if skipped:
-        notes.append(f"{path}: not data, passed over: {', '.join(skipped[:5])}{', ...' if len(skipped) > 5 else ''}")
-    return [part_of(found) for found in data], notes
-
-
-def _walk(path: Path) -> list[Path]:
-    found = []
-    for folder, inner, files in os.walk(path):
-        inner[:] = [name for name in inner if not name.startswith((".", "__"))]
-        found += [Path(folder, name) for name in files if not name.startswith(".")]
-    return found
+    found.passed.extend(
+        f"{shown(file.relative_to(path))} (not data)"
+        for file in found.files
+        if file not in named and file.name not in _SIDE
+    )
+    return [_part(file) for file in data], notes + found.notes(shown(path))
 
 
 def _split_of(inside: Path) -> str | None:
@@ -185,10 +200,11 @@ def _all_shards(files: list[Path]) -> None:
             there.setdefault(key, set()).add(int(match["index"]))
     for (folder, stem, count, end), found in there.items():
         first = 0 if 0 in found or count not in found else 1
-        missing = [i for i in range(first, first + count) if i not in found]
-        if missing:
-            name = f"{stem}-{missing[0]:05d}-of-{count:05d}{end}"
+        absent = count - sum(first <= index < first + count for index in found)
+        if absent > 0:
+            missing = next(index for index in range(first, first + count) if index not in found)
+            name = shown(f"{stem}-{missing:05d}-of-{count:05d}{end}")
             raise SourceError(
-                f"{folder}: {len(missing)} of {count} shards are missing, the first of them {name}; "
+                f"{shown(folder)}: {absent:,} of {count:,} shards are missing, the first of them {name}; "
                 "copy them, or name the files you want with a pattern"
             )

@@ -73,7 +73,7 @@ def _message(raw: Any, repairs: list[str]) -> Message:
     text = text_of(content, repairs)
     no_media(text, raw, "message")
     if role == "user" and not text.strip():
-        raise Unfit("empty user turn")
+        raise Unfit("empty user turn: its content is null or missing" if content is None else "empty user turn")
     return Message(role, text)
 
 

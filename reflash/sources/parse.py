@@ -10,11 +10,12 @@ from typing import Any
 import orjson
 
 from reflash.sources.raw import Unfit
-from reflash.sources.scan import unfinished
+from reflash.sources.scan import deepest, unfinished
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 REPLACED = "lone surrogate replaced with U+FFFD"
-TOO_DEEP = "nested too deep"
+DEEPEST = 100  # levels: every template, parser and writer that follows takes as many
+TOO_DEEP = f"nested too deep: more than {DEEPEST} levels"
 
 
 def parse(text: bytes) -> tuple[Any, str]:
@@ -66,7 +67,19 @@ def _without_surrogates(value: Any) -> Any:
 
 
 def compact(value: Any) -> str:
-    """Compact JSON text without NaN; what JSON cannot say becomes text. Raises Unfit."""
+    """Compact JSON text without NaN; what JSON cannot say becomes text. Raises Unfit, also where it is too deep."""
+    text = _compact(value)
+    if is_deep(text):
+        raise Unfit(TOO_DEEP)
+    return text
+
+
+def is_deep(text: str) -> bool:
+    """Whether JSON text is nested deeper than Reflash takes; two counts settle nearly every case."""
+    return text.count("{") + text.count("[") > DEEPEST and deepest(text.encode(errors="replace")) > DEEPEST
+
+
+def _compact(value: Any) -> str:
     try:
         return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
     except orjson.JSONEncodeError as error:

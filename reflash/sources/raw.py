@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+from reflash.errors import SourceError
 from reflash.types import Origin
 
 
@@ -17,6 +18,7 @@ class RawRow:
     value: Any
     reason: str = ""  # why the row cannot be read; "" where it can
     repaired: str = ""  # what the reader had to mend
+    size: int = 0  # bytes that it takes, about
 
 
 class Unfit(Exception):
@@ -35,6 +37,26 @@ class Part(Protocol):
 
     def content(self) -> Iterator[bytes]:
         """Bytes that identify its content, for the source's digest."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenPart:
+    """A file that cannot be opened: whoever reads it hears why, the others stay readable."""
+
+    file: str
+    why: str
+
+    def records(self) -> Iterator[RawRow]:
+        """Raises SourceError."""
+        return self._refused()
+
+    def content(self) -> Iterator[bytes]:
+        """Raises SourceError."""
+        return self._refused()
+
+    def _refused(self) -> Iterator[Any]:
+        yield from ()
+        raise SourceError(self.why)
 
 
 @runtime_checkable

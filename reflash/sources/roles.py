@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from reflash.printable import printable
 from reflash.sources.raw import Unfit
 from reflash.types import Role
 
@@ -28,8 +29,8 @@ def role_of(name: object, repairs: list[str]) -> Spoken:
         plain = name.strip().lower().replace("-", "_").replace(" ", "_")
         role = ROLES.get(_OLDER.get(plain, plain))
         if role is not None:
-            repairs.append(f"role {name!r} read as {role}")
+            repairs.append(f"role {printable(name, 40)!r} read as {role}")
             return role
     if name is None:
         raise Unfit("a message has no role")
-    raise Unfit(f"role {str(name)[:40]!r} is not known; rename it to system, user, assistant or tool")
+    raise Unfit(f"role {printable(str(name), 40)!r} is not known; rename it to system, user, assistant or tool")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from reflash.errors import SourceError
 from reflash.sources.content import no_media
+from reflash.sources.groups import groups
 from reflash.sources.hermes import unfold
 from reflash.sources.ids import Census, Claim, Identities, given_id
 from reflash.sources.messages import read_messages
@@ -20,6 +20,7 @@ from reflash.sources.source import Source
 from reflash.sources.tools import definitions
 from reflash.types import Conversation, Message, SourceRow
 
+MOST = 10_000  # messages or calls of one row: putting them in order takes time by the square
 _AT_ONCE = 256
 
 
@@ -35,15 +36,18 @@ class Reading:
     reason: str  # what was repaired, or why it was set aside
 
 
-def rows(source: Source, limit: int | None = None, census: Census | None = None) -> Iterator[SourceRow]:
+def rows(
+    source: Source, limit: int | None = None, census: Census | None = None, broken: list[str] | None = None
+) -> Iterator[SourceRow]:
     """Every row of a source with its verdict, in order, until `limit` were taken (by default the source's own).
 
-    `census` counts duplicates meanwhile. Raises SourceError where a file cannot be read or there is no row at all.
+    `census` counts duplicates meanwhile. Where one of several files cannot be read, its error is added to `broken` and
+    the next is read, if that is given. Else, and where there is no row at all, raises SourceError.
     """
     wanted = source.limit if limit is None else limit
     identities = Identities(census)
     seen = taken = 0
-    for raw, fault in _batches(source.records()):
+    for raw, fault in _groups(source, broken if len(source.parts) > 1 else None):
         for row in settle([read(one) for one in raw], identities):
             seen += 1
             taken += row.conversation is not None
@@ -53,22 +57,18 @@ def rows(source: Source, limit: int | None = None, census: Census | None = None)
         if fault is not None:
             raise fault
     if not seen:
-        raise SourceError(f"{source.name}: no rows ({len(source.files)} files read); nothing to do")
+        nothing = f"{source.name}: no rows ({len(source.files)} files read); nothing to do"
+        raise SourceError(broken[0] if broken else nothing)
 
 
-def _batches(records: Iterator[RawRow]) -> Iterator[tuple[list[RawRow], SourceError | None]]:
-    """Rows by the hundred; an error comes with the rows read before it, so that none is lost."""
-    while True:
-        batch: list[RawRow] = []
-        try:
-            for raw in islice(records, _AT_ONCE):
-                batch.append(raw)  # noqa: PERF402 - the rows before an error are kept
-        except SourceError as error:
-            yield batch, error
-            return
-        if not batch:
-            return
-        yield batch, None
+def _groups(source: Source, broken: list[str] | None) -> Iterator[tuple[list[RawRow], SourceError | None]]:
+    for part in source.parts:
+        for raw, fault in groups(part.records(), _AT_ONCE):
+            if fault is None or broken is None:
+                yield raw, fault
+            else:
+                broken.append(str(fault))
+                yield raw, None
 
 
 def read(raw: RawRow) -> Reading:
@@ -91,13 +91,20 @@ def read(raw: RawRow) -> Reading:
 
 
 def _messages(shape: Shape, repairs: list[str]) -> tuple[Message, ...]:
+    _not_beyond(len(shape.messages), "messages")
     found = read_messages(shape.messages, repairs)
     if shape.system and not (found and found[0].role == "system"):
         found.insert(0, Message("system", shape.system))
     if shape.media is not None:
         _no_media(found, shape.media)
     found = unfold(found, repairs)
+    _not_beyond(sum(len(message.tool_calls) for message in found), "tool calls")
     return arrange(found, prefix=shape.prefix, repairs=repairs)
+
+
+def _not_beyond(count: int, what: str) -> None:
+    if count > MOST:
+        raise Unfit(f"{count:,} {what}: more than {MOST:,} fit no context")
 
 
 def _no_media(messages: list[Message], media: dict[str, Any]) -> None:

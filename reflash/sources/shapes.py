@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from reflash.printable import printable
 from reflash.sources.content import MEDIA
 from reflash.sources.raw import Unfit
 
@@ -149,12 +150,16 @@ def _pair(row: dict[str, Any], used: set[str]) -> list[Any] | None:
 def _is_messages(value: Any) -> bool:
     if not isinstance(value, list) or not value:
         return False
-    return all(isinstance(item, dict) and ("role" in item or "from" in item) for item in value)
+    return all(map(_is_message, value))
+
+
+def _is_message(item: Any) -> bool:
+    return isinstance(item, dict) and ("role" in item or "from" in item)
 
 
 def _asked(row: dict[str, Any], ask: str, used: set[str]) -> list[Any]:
     value = row[ask]
-    if _is_messages(value):
+    if isinstance(value, list) and any(_is_message(item) for item in value):
         return list(value)
     more = row.get("input")
     if ask == "instruction" and isinstance(value, str) and isinstance(more, str):
@@ -180,10 +185,23 @@ def _answered(value: Any) -> list[Any]:
 
 
 def _why_none(row: dict[str, Any]) -> str:
-    seen = ", ".join(sorted(str(key)[:40] for key in row)[:12]) or "none"
+    seen = ", ".join(sorted(printable(str(key), 40) for key in row)[:12]) or "none"
     if is_tokenized(row):
         return f"already tokenized (columns: {seen}); `reflash inspect` audits such a set"
     for key in CONVERSATION:
         if key in row:
             return f"{key} is {'null' if row[key] is None else 'empty'}: no messages"
+    for key in (*_ASKS, *_ASKS_OF_PAIRS):
+        if key in row and row[key] is None:
+            return f"{key} is null: nothing is asked"
+    if (within := _rows_within(row)) is not None:
+        return f"no conversation in it (columns: {seen}); {within}: write these one a line"
     return f"no conversation in it (columns: {seen}); messages, conversations or prompt and response are read"
+
+
+def _rows_within(row: dict[str, Any]) -> str | None:
+    """The column that seems to hold the rows of a whole set."""
+    for key, value in row.items():
+        if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+            return f"{printable(str(key), 40)} holds {len(value):,} objects"
+    return None

@@ -1,12 +1,11 @@
-"""A source: its files in a fixed order, their digest, and a stream of raw rows."""
+"""A source: its files in a fixed order, and their digest."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from reflash.sources.raw import Part, RawRow
+from reflash.sources.raw import Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +34,3 @@ class Source:
                 own.update(chunk)
             whole.update(own.digest())
         return whole.hexdigest()
-
-    def records(self) -> Iterator[RawRow]:
-        """Every row as found, in order. Raises SourceError naming the file where one cannot be read."""
-        for part in self.parts:
-            yield from part.records()

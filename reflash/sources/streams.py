@@ -8,6 +8,7 @@ import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,12 @@ import pyarrow as pa
 import zstandard
 
 from reflash.errors import SourceError
+from reflash.printable import printable
 
 CHUNK = 1 << 20
-_PACKED = 1 << 14  # compressed bytes at a time: one such piece of a bomb cannot fill the memory
+_PACKED = 1 << 14  # compressed bytes at a time
+_PACKED_ZSTD = 1 << 10  # a byte of zstd becomes 32 KiB at most, and its decompressor takes no limit
+_XZ_MEMORY = 256 << 20  # bytes; `xz -9` needs 65 MiB, a made-up header may ask for 4 GiB
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -27,11 +31,42 @@ _MARKS = (
 )
 
 
-PACKINGS: dict[bytes, Callable[[], Any]] = {  # first bytes of a compressed file, and what undoes it
-    b"\x1f\x8b": lambda: zlib.decompressobj(wbits=31),
-    b"\x28\xb5\x2f\xfd": lambda: zstandard.ZstdDecompressor().decompressobj(),
-    b"BZh": bz2.BZ2Decompressor,
-    b"\xfd7zX": lzma.LZMADecompressor,
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """How one kind of compressed file is undone, a bounded number of bytes at a time."""
+
+    fresh: Callable[[], Any]  # a decompressor for one member or frame
+    drain: Callable[[Any, bytes], Iterator[bytes]]  # what a piece becomes, by chunks
+    piece: int = _PACKED  # compressed bytes to give it at once
+
+
+def _drain_zlib(member: Any, piece: bytes) -> Iterator[bytes]:
+    while True:
+        out = member.decompress(piece, CHUNK)
+        yield out
+        piece = member.unconsumed_tail
+        if member.eof or (not piece and len(out) < CHUNK):
+            return
+
+
+def _drain_asking(member: Any, piece: bytes) -> Iterator[bytes]:
+    """Of bz2 and lzma, which say when they need more."""
+    yield member.decompress(piece, CHUNK)
+    while not (member.eof or member.needs_input):
+        yield member.decompress(b"", CHUNK)
+
+
+def _drain_zstd(member: Any, piece: bytes) -> Iterator[bytes]:
+    out = member.decompress(piece)
+    for start in range(0, len(out), CHUNK):
+        yield out[start : start + CHUNK]
+
+
+PACKINGS: dict[bytes, Packing] = {  # by the first bytes of a compressed file
+    b"\x1f\x8b": Packing(lambda: zlib.decompressobj(wbits=31), _drain_zlib),
+    b"\x28\xb5\x2f\xfd": Packing(lambda: zstandard.ZstdDecompressor().decompressobj(), _drain_zstd, _PACKED_ZSTD),
+    b"BZh": Packing(bz2.BZ2Decompressor, _drain_asking),
+    b"\xfd7zX": Packing(lambda: lzma.LZMADecompressor(memlimit=_XZ_MEMORY), _drain_asking),
 }
 _BROKEN = (OSError, EOFError, UnicodeError, zlib.error, zstandard.ZstdError, lzma.LZMAError, pa.ArrowException)
 
@@ -43,7 +78,13 @@ def reading(file: str) -> Iterator[None]:
         yield
     except _BROKEN as error:
         text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise SourceError(f"{file}: unreadable ({' '.join(text.split())}); copy or download it again") from error
+        raise SourceError(f"{file}: unreadable ({printable(' '.join(text.split()))}); {_remedy(error)}") from error
+
+
+def _remedy(error: Exception) -> str:
+    if isinstance(error, PermissionError):
+        return "make it readable"
+    return "copy or download it again"
 
 
 def raw_chunks(path: Path, file: str) -> Iterator[bytes]:
@@ -62,25 +103,25 @@ def text_chunks(path: Path, file: str) -> Iterator[bytes]:
 def _unpacked(handle: Any) -> Iterator[bytes]:
     head = handle.read(4)
     handle.seek(0)
-    for magic, fresh in PACKINGS.items():
+    for magic, packing in PACKINGS.items():
         if head.startswith(magic):
-            yield from _members(handle, fresh)
+            yield from _members(handle, packing)
             return
     while chunk := handle.read(CHUNK):
         yield chunk
 
 
-def _members(handle: Any, fresh: Callable[[], Any]) -> Iterator[bytes]:
+def _members(handle: Any, packing: Packing) -> Iterator[bytes]:
     """Decompress members or frames that follow one another; a cut last one raises EOFError."""
     member = None
-    while piece := handle.read(_PACKED):
+    while piece := handle.read(packing.piece):
         while piece:
             if member is None:
                 piece = piece.lstrip(b"\0")  # some writers pad the end with NUL
                 if not piece:
                     break
-                member = fresh()
-            yield member.decompress(piece)
+                member = packing.fresh()
+            yield from packing.drain(member, piece)
             piece = member.unused_data if member.eof else b""
             member = None if member.eof else member
     if member is not None:
@@ -88,7 +129,7 @@ def _members(handle: Any, fresh: Callable[[], Any]) -> Iterator[bytes]:
 
 
 def _gathered(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Join small pieces to chunks of some size: what follows costs once a chunk."""
+    """Join small pieces to chunks of 1 to 2 MiB: what follows costs once a chunk."""
     waiting: list[bytes] = []
     size = 0
     for piece in pieces:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -12,12 +13,13 @@ import orjson
 
 from reflash.sources.parse import parse
 from reflash.sources.raw import RawRow, Unfit
-from reflash.sources.scan import MAX_ROW, left_open, values
+from reflash.sources.scan import MAX_ROW, left_open, too_long, values
 from reflash.sources.streams import raw_chunks, text_chunks
 from reflash.types import Origin
 
 Layout = Literal["lines", "array", "values"]
 _BLANK = b" \t\r\n"
+_JOINT = re.compile(rb"\}[ \t]*+\{")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +32,8 @@ class TextPart:
     def records(self) -> Iterator[RawRow]:
         """Rows with their physical line, or their position in an array."""
         chunks = text_chunks(self.path, self.file)
-        head = next(chunks, b"")
-        layout = layout_of(head)
+        head, first_ended = _head(chunks)
+        layout = layout_of(head, first_ended)
         chunks = chain((head,), chunks)
         found = lines(chunks) if layout == "lines" else values(chunks, array=layout == "array", file=self.file)
         for number, text, fault in found:
@@ -45,11 +47,30 @@ class TextPart:
             value, repaired = parse(text)
         except Unfit as unfit:
             return RawRow(origin, None, reason=str(unfit))
-        return RawRow(origin, value, repaired=repaired)
+        return RawRow(origin, value, repaired=repaired, size=len(text))
 
     def content(self) -> Iterator[bytes]:
         """The file's bytes."""
         return raw_chunks(self.path, self.file)
+
+
+def _head(chunks: Iterator[bytes]) -> tuple[bytes, bool]:
+    """The chunks up to the one where the first line that is not blank ends, and whether it ends.
+
+    It does not where it is longer than a row may be: only the list of a whole file is.
+    """
+    taken: list[bytes] = []
+    size = 0
+    begun = False
+    for chunk in chunks:
+        taken.append(chunk)
+        size += len(chunk)
+        if b"\n" in (chunk if begun else chunk.lstrip(_BLANK)):
+            return b"".join(taken), True
+        begun = begun or bool(chunk.strip(_BLANK))
+        if size > MAX_ROW:
+            return b"".join(taken), False
+    return b"".join(taken), True
 
 
 def lines(chunks: Iterator[bytes], limit: int = MAX_ROW) -> Iterator[tuple[int, bytes, str]]:
@@ -79,24 +100,24 @@ def lines(chunks: Iterator[bytes], limit: int = MAX_ROW) -> Iterator[tuple[int, 
     yield from _line(number + 1, b"".join(pieces), size > limit)
 
 
-def _line(number: int, text: bytes, too_long: bool) -> Iterator[tuple[int, bytes, str]]:
-    if too_long:
-        yield number, b"", f"longer than {MAX_ROW >> 20} MiB"
+def _line(number: int, text: bytes, over: bool) -> Iterator[tuple[int, bytes, str]]:
+    if over:
+        yield number, b"", too_long(MAX_ROW)
         return
     text = text.strip(_BLANK)
     if text:
         yield number, text, ""
 
 
-def layout_of(head: bytes) -> Layout:
-    """How the rows of a text lie, from its first megabyte."""
+def layout_of(head: bytes, first_ended: bool = True) -> Layout:
+    """How the rows of a text lie, from its first megabytes; `first_ended`: its first line is whole."""
     stripped = head.lstrip(_BLANK)
     first, newline, rest = stripped.partition(b"\n")
     first = first.rstrip(_BLANK)
     if first.startswith(b"["):
-        return _bracketed(first, bool(rest.strip(_BLANK)))
-    if not newline and b"\r" in first:
-        return "values"  # the line ends of old Macs
+        return _bracketed(first, rest) if first_ended else "array"
+    if not newline and (b"\r" in first or _joined(first, first_ended)):
+        return "values"  # the line ends of old Macs, or none at all
     if not first.startswith(b"{") or not newline or _value(first) is not None:
         return "lines"
     if not left_open(first) or any(line.startswith(b"{") and _value(line) for line in rest.split(b"\n")):
@@ -104,15 +125,27 @@ def layout_of(head: bytes) -> Layout:
     return "values"
 
 
-def _bracketed(first: bytes, more: bool) -> Layout:
-    """A first line that opens a list: the whole file as one array, or a row that is a bare list."""
+def _joined(line: bytes, whole: bool) -> bool:
+    """Whether the only line of a file holds several objects, with nothing between them."""
+    return line.startswith(b"{") and (not whole or (_value(line) is None and _JOINT.search(line) is not None))
+
+
+def _bracketed(first: bytes, rest: bytes) -> Layout:
+    """A first line that opens a list: the list of all rows (others may follow it), or a row that is a bare list."""
     value = _value(first)
+    more = bool(rest.strip(_BLANK))
     if value is None:
-        return "array"
-    if more:
-        return "lines"
-    messages = [item for item in value if isinstance(item, dict) and ("role" in item or "from" in item)]
-    return "lines" if value and len(messages) == len(value) else "array"
+        broken = more and first != b"[" and any(_talks(_value(line)) for line in rest.split(b"\n") if line[:1] == b"[")
+        return "lines" if broken else "array"
+    rows = all(isinstance(item, dict | list) for item in value)
+    return "lines" if _talks(value) or (more and not (value and rows)) else "array"
+
+
+def _talks(value: list[object] | dict[str, object] | None) -> bool:
+    """Whether it is a list of messages."""
+    if not isinstance(value, list) or not value:
+        return False
+    return all(isinstance(item, dict) and ("role" in item or "from" in item) for item in value)
 
 
 def _value(line: bytes) -> list[object] | dict[str, object] | None:

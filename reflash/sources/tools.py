@@ -6,7 +6,8 @@ from typing import Any
 
 import orjson
 
-from reflash.sources.parse import compact
+from reflash.printable import printable
+from reflash.sources.parse import TOO_DEEP, compact, is_deep
 from reflash.sources.raw import Unfit
 from reflash.types import ToolCall
 
@@ -24,7 +25,10 @@ def definitions(value: Any, repairs: list[str]) -> str:
         return ""
     if not isinstance(value, list):
         raise Unfit(f"tools is a {type(value).__name__}, not a list of definitions")
-    return compact([_definition(tool, repairs) for tool in value])
+    try:
+        return compact([_definition(tool, repairs) for tool in value])
+    except Unfit as unfit:
+        raise Unfit(f"tools: {unfit}") from unfit
 
 
 def _definition(tool: Any, repairs: list[str]) -> dict[str, Any]:
@@ -81,21 +85,32 @@ def _call(item: Any, repairs: list[str]) -> ToolCall:
 
 def _arguments(value: Any, name: str, repairs: list[str]) -> str:
     """JSON text of an object; the recorded text itself where it is one."""
+    what = f"arguments of {printable(name, 80)}"
     if value is None or (isinstance(value, str) and not value.strip()):
-        repairs.append(f"empty arguments of {name} written as {{}}")
+        repairs.append(f"empty {what} written as {{}}")
         return "{}"
-    if isinstance(value, dict):
+    if isinstance(value, str):
+        return _arguments_text(value, what, repairs)
+    if not isinstance(value, dict):
+        raise Unfit(f"{what} are a {type(value).__name__}, not an object")
+    try:
         return compact(value)
-    if not isinstance(value, str):
-        raise Unfit(f"arguments of {name} are a {type(value).__name__}, not an object")
-    text: str = value
-    parsed = _parsed(text, f"arguments of {name}")
+    except Unfit as unfit:
+        raise Unfit(f"{what}: {unfit}") from unfit
+
+
+def _arguments_text(text: str, what: str, repairs: list[str]) -> str:
+    if is_deep(text):
+        raise Unfit(f"{what}: {TOO_DEEP}")
+    parsed = _parsed(text, what)
     if isinstance(parsed, str):
-        parsed = _parsed(parsed, f"arguments of {name}")
-        repairs.append(f"arguments of {name} were JSON text twice over")
+        if is_deep(parsed):
+            raise Unfit(f"{what}: {TOO_DEEP}")
+        parsed = _parsed(parsed, what)
+        repairs.append(f"{what} were JSON text twice over")
         text = compact(parsed)
     if not isinstance(parsed, dict):
-        raise Unfit(f"arguments of {name} are a {type(parsed).__name__}, not an object")
+        raise Unfit(f"{what} are a {type(parsed).__name__}, not an object")
     return text
 
 

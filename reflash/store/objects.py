@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,7 +97,12 @@ class Store:
 
     def where(self, name: str) -> str:
         """The object's full name, as a person would look for it."""
-        return printable(str(self.root / name) if self.root else f"{_shown(self.url).rstrip('/')}/{name}", 4500)
+        return printable(str(self.root / name), 4500) if self.root else f"{self.shown.rstrip('/')}/{name}"
+
+    @property
+    def shown(self) -> str:
+        """The folder or URL as it may be printed and kept: one line, no password."""
+        return _shown(self.url)
 
     def _settle(self, name: str) -> None:
         """Ask a local disk to keep the object even if the power goes now."""
@@ -112,7 +118,7 @@ class Store:
 def open_store(url: str, *, create: bool = False) -> Store:
     """The store at a path or URL; with `create` a local folder is made.
 
-    Raises ConfigError where nothing is there, or nothing of that name can be; StoreError where it cannot be made.
+    Raises ConfigError where nothing is there, where nothing of that name can be, and where it cannot be made.
     """
     if "://" in url and not url.startswith("file://"):
         return Store(url, _remote(url), None)
@@ -123,7 +129,7 @@ def open_store(url: str, *, create: bool = False) -> Store:
         try:
             root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise StoreError(f"{_shown(str(root))} cannot be made: {error.strerror}; choose another folder") from error
+            raise ConfigError(f"{_shown(str(root))} cannot be made ({error.strerror}). {_REMEDY}") from error
     return Store(str(root), LocalStore(root, mkdir=True), root)
 
 
@@ -132,7 +138,7 @@ def _remote(url: str) -> ObjectStore:
     try:
         store = from_url(url)
     except (BaseError, ValueError) as error:
-        reason = printable(str(error).split("\n", 1)[0])
+        reason = _shown(str(error).split("\n", 1)[0])  # it may repeat the URL
         raise ConfigError(f"{_shown(url)}: no store that can be opened ({reason}). {_REMEDY}") from error
     if isinstance(store, HTTPStore):
         raise ConfigError(f"{_shown(url)}: a run cannot be written to a web server. {_REMEDY}")
@@ -147,7 +153,8 @@ def _folder(url: str) -> Path:
     try:
         path.encode()
         root = Path(path).expanduser()
-        root.is_dir()
+        with suppress(FileNotFoundError, NotADirectoryError):
+            os.stat(root)  # `is_dir` would say no of a name that nothing can have
     except (ValueError, RuntimeError, OSError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise ConfigError(f"{_shown(url)}: no folder can be there ({printable(str(reason))}). {_REMEDY}") from error

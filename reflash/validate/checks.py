@@ -6,19 +6,17 @@ A new check is one function under `@check` and its name in CHECKS.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Literal
 
 import orjson
 
 from reflash.types import ToolCall
+from reflash.validate.check import Check, check
 from reflash.validate.loop import tail_period
 from reflash.validate.row import Row
-
-Weight = Literal["rejected", "flagged", "note"]
+from reflash.validate.spelling import differs
 
 _MIN_JUDGED = 32  # ids; a shorter answer may well be one word over, or the question itself
 _ONE_TOKEN_SHARE = 0.9
@@ -26,24 +24,6 @@ _UNDECODABLE_SHARE = 0.2
 _MIN_MARKS = 8  # exclamation marks
 _MIN_NANS = 4
 _LOST = "\N{REPLACEMENT CHARACTER}"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One rule. Checks of turns that were not made judge only those, the others only turns that were."""
-
-    reason: str
-    weight: Weight
-    meaning: str
-    holds: Callable[[Row], bool]
-    unmade: bool = False
-
-
-def check(
-    reason: str, weight: Weight, meaning: str, *, unmade: bool = False
-) -> Callable[[Callable[[Row], bool]], Check]:
-    """Make a check of the rule under it."""
-    return lambda rule: Check(reason, weight, meaning, rule, unmade)
 
 
 # Turns that were not made.
@@ -58,6 +38,11 @@ def prompt_too_long(row: Row) -> bool:
 @check("refused", "rejected", "The engine or the chat template refused it; the row keeps their words.", unmade=True)
 def refused(row: Row) -> bool:
     return row.turn.finish_reason == "error" and not prompt_too_long.holds(row)
+
+
+@check("given-up", "rejected", "The engines broke on it again and again, and answered others.", unmade=True)
+def given_up(row: Row) -> bool:
+    return row.turn.finish_reason == "given-up"
 
 
 @check("skipped", "rejected", "Not generated: an earlier turn of the conversation left no fit context.", unmade=True)
@@ -169,6 +154,11 @@ def _letters(row: Row, text: str) -> str:
     return "".join(row.marks.any_mark.sub("", text).replace(_LOST, "").split())
 
 
+@check("spelling-differs", "rejected", "The tokens, made of the engine's text, leave some of it out or add to it.")
+def spelling_differs(row: Row) -> bool:
+    return row.spelled is not None and differs(row.turn, row.spelled)
+
+
 @check("tool-call-broken", "rejected", "A tool call that cannot be read: unclosed, or its arguments are no object.")
 def tool_call_broken(row: Row) -> bool:
     return _marks_astray(row) or any(not _readable(call) for call in row.turn.tool_calls)
@@ -229,6 +219,12 @@ def thinking_missing(row: Row) -> bool:
     return asked and turn.thinking == "none" and not turn.reasoning and row.found.isdisjoint(row.marks.thinking)
 
 
+@check("thinking-empty", "flagged", "Thinking was on, yet the thought is empty.")
+def thinking_empty(row: Row) -> bool:
+    thinking = row.spelled.thinking if row.spelled else row.turn.thinking
+    return row.turn.thinking_on and thinking == "closed" and not (row.turn.reasoning or "").strip()
+
+
 @check("repeats-prompt", "flagged", "The answer is the user's own text.")
 def repeats_prompt(row: Row) -> bool:
     return len(row.answer) >= _MIN_JUDGED and row.turn.content.strip() == row.question.strip()
@@ -237,6 +233,16 @@ def repeats_prompt(row: Row) -> bool:
 @check("spells-control", "flagged", "The answer spells a control token in plain letters: as text it would become one.")
 def spells_control(row: Row) -> bool:
     return row.turn.exact and any(row.marks.spelled.search(text) for text in row.plain)
+
+
+@check("token-count", "flagged", "The engine counts another number of emitted tokens than it gave.")
+def token_count(row: Row) -> bool:
+    return row.turn.exact and row.turn.completion_tokens not in (0, len(row.turn.output_ids))
+
+
+@check("prompt-count", "flagged", "The engine counts another number of prompt tokens than it was sent: cut, say.")
+def prompt_count(row: Row) -> bool:
+    return row.turn.exact and _counts_otherwise(row)
 
 
 # Seen and counted, no fault.
@@ -252,23 +258,23 @@ def not_exact(row: Row) -> bool:
     return not row.turn.exact
 
 
-@check("token-count", "flagged", "The engine counts another number of emitted tokens than it gave.")
-def token_count(row: Row) -> bool:
-    return row.turn.exact and row.turn.completion_tokens not in (0, len(row.turn.output_ids))
+@check("other-prompt", "note", "The engine, sent messages, renders them to another number of tokens than the prompt.")
+def other_prompt(row: Row) -> bool:
+    return not row.turn.exact and _counts_otherwise(row)
 
 
-@check("prompt-count", "note", "The engine counts another number of prompt tokens than it was sent.")
-def prompt_count(row: Row) -> bool:
-    return row.turn.prompt_tokens > 0 and row.turn.prompt_tokens != len(row.turn.prompt_ids)
+def _counts_otherwise(row: Row) -> bool:
+    return row.turn.prompt_tokens not in (0, len(row.turn.prompt_ids))
 
 
 CHECKS: tuple[Check, ...] = (
-    *(prompt_too_long, refused, skipped),
+    *(prompt_too_long, refused, given_up, skipped),
     *(truncated, aborted, thinking_open, empty, short, no_end, two_ends),
     *(id_range, control_token, over_context, loop, one_token),
-    *(prompt_drift, text_mismatch, tool_call_broken, history),
-    *(placeholder, undecodable, thinking_missing, repeats_prompt, spells_control, token_count),
-    *(retokenized, not_exact, prompt_count),
+    *(prompt_drift, text_mismatch, spelling_differs, tool_call_broken, history),
+    *(placeholder, undecodable, thinking_missing, thinking_empty, repeats_prompt, spells_control),
+    *(token_count, prompt_count),
+    *(retokenized, not_exact, other_prompt),
 )
 
 REASONS: Mapping[str, str] = MappingProxyType({c.reason: c.meaning for c in CHECKS})

@@ -9,8 +9,10 @@ from reflash.config.run import ValidateConfig
 from reflash.errors import RenderError
 from reflash.render.base import Renderer
 from reflash.render.read import read_turn
-from reflash.types import Message, Turn
+from reflash.types import Answer, Message, Turn
 from reflash.validate.marks import Marks
+
+UNMADE = ("error", "given-up", "skipped")  # turns without an answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class Row:
     answer: tuple[int, ...]  # the body after the last thinking mark
     plain: tuple[str, ...]  # the output decoded, cut at control ids
     canonical: bool  # each plain run encodes to its own ids again
+    spelled: Answer | None  # what the ids read back as where they were made of the engine's text
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ class Reader:
 
     def row(self, turn: Turn, history: Sequence[Message], tools: str, *, unfit_history: bool) -> Row:
         """Read a turn (its message read already); `history` holds the messages before it, new answers in place."""
-        made = turn.finish_reason not in ("error", "skipped")
+        made = turn.finish_reason not in UNMADE
         in_range = self._in_range(turn.output_ids) and self._in_range(turn.prompt_ids)
         output = turn.output_ids if made and in_range else ()
         found = self.marks.control.intersection(output)
@@ -73,6 +76,7 @@ class Reader:
             answer=_after_last(body, found & self.marks.thinking),
             plain=plain,
             canonical=all(self.renderer.encode(t) == list(run) for t, run in zip(plain, runs, strict=True)),
+            spelled=self.renderer.answer(turn.prompt_ids, output, tools) if output and not turn.exact else None,
         )
 
     def _in_range(self, ids: Sequence[int]) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
+import json
+from importlib.metadata import version
+from typing import Any
 
 from reflash.config.run import RunConfig
 from reflash.ledger.ledger import open_ledger
@@ -12,8 +14,13 @@ from reflash.validate.summary import Tally, tally
 
 
 def rules_of(config: RunConfig) -> str:
-    """A hash of what verdicts depend on beside the rows; other rules make them anew."""
-    return hashlib.blake2b(config.validation.model_dump_json().encode(), digest_size=8).hexdigest()
+    """What verdicts depend on beside the rows, as JSON text; other rules, or other checks, make them anew."""
+    return json.dumps({"reflash": version("reflash"), "validation": config.validation.model_dump(mode="json")})
+
+
+def settings_of(rules: str) -> dict[str, Any]:
+    """The settings in a text of `rules_of`."""
+    return dict(json.loads(rules)["validation"])
 
 
 def validate_shard(config: RunConfig, shard: str, *, anew: bool = False) -> Tally:

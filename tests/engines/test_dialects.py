@@ -8,12 +8,12 @@ from typing import Any
 
 import orjson
 import pytest
-from server import PATHS, prompt, said
 
 from reflash.engines.dialects.base import Dialect
 from reflash.engines.dialects.registry import DIALECTS
 from reflash.errors import EngineBusy, EngineGarbage, EngineLost, EngineRefused
 from reflash.types import Completion, Message, ToolCall
+from tests.engines.server import PATHS, prompt, said
 
 ALL = list(DIALECTS.values())
 EXACT = [d for d in ALL if d.exact]

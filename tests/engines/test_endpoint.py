@@ -9,12 +9,13 @@ from collections.abc import AsyncIterator
 import orjson
 import pytest
 import pytest_asyncio
-from server import EngineServer, prompt, serve
 
 from reflash.config.engine import EndpointConfig, Patience
 from reflash.engines.endpoint import base_url, open_endpoints
-from reflash.engines.http import HttpEngine
+from reflash.engines.http import LARGEST_ANSWER, HttpEngine
+from reflash.engines.open import open_engines
 from reflash.errors import ConfigError, EngineAbsent, EngineBusy, EngineMisconfigured
+from tests.engines.server import EngineServer, prompt, serve
 
 MODELS = orjson.dumps({"data": [{"id": "first", "max_model_len": 4096}, {"id": "second"}]})
 VLLM = {"/v1/models": MODELS, "/version": b'{"version": "0.26.0"}', "/metrics": b"vllm:num_requests_running 0\n"}
@@ -66,6 +67,60 @@ async def test_what_the_config_says_goes_before_what_the_server_says(server: Eng
     server.pages = VLLM
     engine = await open_one(server, dialect="chat", model="second", width=3)
     assert (engine.dialect.name, engine.model, engine.width, engine.exact) == ("chat", "second", 3, False)
+
+
+@pytest.mark.parametrize("name", ["first", "FIRST", "someone/First", "/models/first/", "first/"])
+async def test_a_server_that_serves_the_run_s_model_is_not_warned_of(
+    server: EngineServer, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    server.pages = VLLM
+    [engine] = await open_endpoints(EndpointConfig(urls=(server.url,), patience=QUICK), name)
+    await engine.aclose()
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize(("chosen", "served"), [(None, "first"), ("second", "second")])
+async def test_a_server_of_another_model_is_warned_of_once_by_both_names(
+    server: EngineServer, caplog: pytest.LogCaptureFixture, chosen: str | None, served: str
+) -> None:
+    server.pages = VLLM
+    config = EndpointConfig(urls=(server.url, server.url + "/"), model=chosen, patience=QUICK)
+    for engine in await open_engines(config, context=64, log_folder=None, model="Qwen/Qwen3.6-27B"):
+        await engine.aclose()
+    [line] = caplog.records
+    assert (line.levelname, line.name.partition(".")[0]) == ("WARNING", "reflash")
+    assert served in line.getMessage()
+    assert "Qwen/Qwen3.6-27B" in line.getMessage()
+
+
+async def test_a_server_that_names_no_model_is_not_warned_of(
+    server: EngineServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.pages = {"/v1/models": b'{"data": [{"id": {"a": 1}}]}'}
+    [engine] = await open_endpoints(EndpointConfig(urls=(server.url,), patience=QUICK), "m")
+    await engine.aclose()
+    assert caplog.text == ""
+
+
+async def test_odd_names_of_a_server_are_printable_where_people_read_them(
+    server: EngineServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    odd = "red\x1b[31m\n" * 500
+    server.pages = {"/v1/models": orjson.dumps({"data": [{"id": odd}]}), "/version": orjson.dumps({"version": odd})}
+    [engine] = await open_endpoints(EndpointConfig(urls=(server.url,), patience=QUICK), "m")
+    await engine.aclose()
+    [line] = caplog.records
+    for shown in (line.getMessage(), engine.version):
+        assert shown.isprintable()
+        assert len(shown) < 500
+    assert isinstance(engine, HttpEngine)
+    assert engine.model == odd  # as the server wants it back
+
+
+async def test_a_page_larger_than_any_answer_is_no_page(server: EngineServer) -> None:
+    server.pages = VLLM | {"/metrics": bytes(LARGEST_ANSWER + 1)}
+    with pytest.raises(EngineAbsent, match="larger than"):
+        await open_one(server)
 
 
 async def test_a_server_that_shows_nothing_known_is_misconfigured(server: EngineServer) -> None:

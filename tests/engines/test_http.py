@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-import server as srv
-from server import PATHS, EngineServer, prompt, said, serve
 
 from reflash.config.engine import Patience
 from reflash.engines.dialects.registry import DIALECTS
@@ -26,6 +24,8 @@ from reflash.errors import (
     EngineMisconfigured,
     EngineRefused,
 )
+from tests.engines import server as srv
+from tests.engines.server import PATHS, EngineServer, prompt, said, serve
 
 KEY = "sk-very-secret"
 EXACT = ["vllm", "sglang", "llamacpp"]
@@ -261,6 +261,21 @@ async def test_the_key_is_in_no_error_and_no_repr(engine: HttpEngine, server: En
         chain = [error, error.__cause__, error.__context__]
         shown = "".join(map(repr, chain)) + "".join(traceback.format_exception(error)) + repr(engine)
         assert KEY not in shown
+
+
+async def test_half_a_key_is_in_no_error_either(engine: HttpEngine, server: EngineServer) -> None:
+    for before in range(280, 300):
+        server.answer = srv.json({"error": {"message": "x" * before + KEY}}, 400)
+        assert KEY[:4] not in str(await fault(engine))
+
+
+@pytest.mark.parametrize("status", [200, 400, 429, 500])
+async def test_what_a_server_says_does_nothing_to_a_terminal(
+    engine: HttpEngine, server: EngineServer, status: int
+) -> None:
+    for body in ({"error": {"message": "\x1b[31mred\n\u202e\x00", "code": 500}}, {"error": "\x07" * 5000}):
+        server.answer = srv.json(body, status)
+        assert str(await fault(engine)).isprintable()
 
 
 async def test_a_password_in_the_url_is_not_in_its_name(server: EngineServer) -> None:

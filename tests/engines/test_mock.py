@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from server import prompt
 
 from reflash.config.engine import Dialect, EndpointConfig, Patience
 from reflash.engines.endpoint import open_endpoints
 from reflash.errors import EngineBusy, EngineGarbage, EngineLost
+from tests.engines.server import prompt
 
 MOCK = Path(__file__).parents[3] / "shared" / "bench" / "mock_engine.py"
 PATIENCE = Patience(connect_s=15, request_s=20)

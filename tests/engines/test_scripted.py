@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from server import prompt
 
 from reflash.config.engine import ScriptedConfig
 from reflash.engines.scripted import SCRIPTS, ScriptedEngine, completion, echo, open_scripted
 from reflash.errors import ConfigError, EngineLost, EngineRefused
 from reflash.types import Completion, Prompt
+from tests.engines.server import prompt
 
 
 async def test_echo_follows_from_the_prompt_and_its_seed_alone() -> None:

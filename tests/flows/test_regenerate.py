@@ -90,7 +90,9 @@ def test_a_run_whose_engine_is_gone_fails_and_says_what_is_missing(tmp_path: Pat
     patience = {"attempts": 1, "backoff_s": 0.01, "connect_s": 1}
     engine = {"kind": "endpoint", "urls": ["http://127.0.0.1:9"], "dialect": "vllm", "model": "m", "patience": patience}
     run = settings(tmp_path, engine=engine, generate={"retries": 0})
-    with pytest.raises(RunIncomplete, match="3 of 3 shards"):
+    with pytest.raises(
+        RunIncomplete, match=r"3 of 3 shards.*rows\.jsonl row 1\).*What stopped it: http://127\.0\.0\.1:9"
+    ):
         regenerate(run)
     assert not json.loads((tmp_path / "run" / "report.json").read_text())["complete"]
 

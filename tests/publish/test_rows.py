@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reflash.publish.rows import split_rows
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reflash.publish.rows import row_id, split_rows
 from reflash.publish.summary import add_up, length_bin, summarize
 from reflash.types import Judgement, Planned, Turn
 from tests.fake_renderer import END, FakeRenderer
@@ -64,6 +67,16 @@ def test_each_turn_of_several_is_a_row_with_an_id_of_its_own() -> None:
     made = [*answered(one, "x", "y"), *answered(other, "z")]
     good, _ = split_rows([one, other], made, [verdict(t) for t in made], RENDERER, "m")
     assert good["id"].to_pylist() == ["a/0", "a/1", "b"]
+
+
+NAMES = st.lists(st.sampled_from(["a", "a/0", "a/1", "a/0/0", "/0", "0", "a/", "a/x"]), unique=True, min_size=1)
+
+
+@given(NAMES, st.data())
+def test_no_two_rows_share_an_id_whatever_their_conversations_are_called(names: list[str], data: st.DataObject) -> None:
+    turns = {name: data.draw(st.integers(1, 3)) for name in names}
+    ids = [row_id(turn(name, number), several=count > 1) for name, count in turns.items() for number in range(count)]
+    assert len(set(ids)) == len(ids)
 
 
 def test_a_flagged_row_is_kept_out_of_the_dataset_and_kept_with_its_reasons() -> None:

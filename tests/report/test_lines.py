@@ -37,6 +37,25 @@ def test_the_verdict_of_a_run_is_a_share_or_that_it_is_not_finished() -> None:
     assert verdict_line(report(some, shards=3)).startswith("Not finished: 1 of 3 shards.")
 
 
+def test_one_is_told_as_one() -> None:
+    one = summary(turns=1, output_tokens=1, verdicts={"good": 1})
+    assert verdict_line(report(one)) == "1 of 1 turn (100.0%) is fit to train on."
+    assert shard_line(one) == "Shard 00000: 1 turn, 1 token; 1 good"
+    assert plan_line({"rows": 1}, [Shard("00000", 1, 1)]).endswith("1 conversation, 1 turn to generate, in 1 shard")
+    assert commit_line(Shard("00000", 1, 1), 0, fresh=True).endswith("committed: 1 conversation")
+
+
+def test_a_run_without_turns_is_no_share_of_nothing() -> None:
+    nothing = summary(turns=0, verdicts={}, output_tokens=0)
+    assert verdict_line(report(nothing)) == "There was no turn to generate."
+    assert shard_line(nothing) == "Shard 00000: 0 turns, 0 tokens; no verdict"
+
+
+def test_nearly_all_is_not_told_as_all() -> None:
+    nearly = summary(turns=100_000, verdicts={"good": 99_999, "rejected": 1})
+    assert verdict_line(report(nearly)) == "99,999 of 100,000 turns (>99.9%) are fit to train on."
+
+
 def test_an_alarm_says_how_many_and_what_it_means() -> None:
     assert alarm_lines(("loop",), {"loop": 5, "empty": 1}, 10) == [f"loop on 5 of 10 turns: {REASONS['loop']}"]
 

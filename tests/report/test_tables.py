@@ -76,3 +76,31 @@ def test_intervals_that_were_only_begun_do_not_count_into_the_rate() -> None:
     whole = summary(tokens_by_time={1: 10, 2: 5000, 3: 5000, 4: 10}, lengths={4: 10})
     other = summary(tokens_by_time={1: 70, 2: 5000, 3: 5000, 4: 99}, lengths={4: 10})
     assert report_markdown(report(whole)) == report_markdown(report(other))
+
+
+def test_a_run_with_nothing_judged_shows_no_table_of_noughts() -> None:
+    nothing = summary(turns=0, verdicts={}, output_tokens=0)
+    text = report_markdown(report(nothing, shards=3, shards_done=0, planned_turns=30))
+    assert "**Not finished: 0 of 3 shards." in text
+    assert "No turn has its verdict yet." in text
+    assert "0.0%" not in text
+    assert not {"## Output", "## Examples"} & set(text.splitlines())
+    assert "fit to train on" not in text
+
+
+def test_a_run_whose_rows_are_all_bad_says_that_none_is_fit() -> None:
+    text = report_markdown(report(summary(verdicts={"rejected": 10}, reasons={"loop": 10})))
+    assert "**0 of 10 turns (0.0%) are fit to train on.**" in text
+    assert "## Examples\n\nNo row is fit to train on." in text
+
+
+def test_a_share_of_nearly_all_is_not_all() -> None:
+    nearly = summary(turns=100_000, verdicts={"good": 99_999, "rejected": 1}, reasons={"loop": 1})
+    assert [row["share"] for row in verdicts_table(report(nearly))] == [">99.9%", "0.0%", "<0.1%", "<0.1%"]
+    assert shards_table([nearly])[0]["good share"] == ">99.9%"
+
+
+def test_rejects_are_named_where_there_are_some() -> None:
+    assert "`/runs/one/rejects`" in report_markdown(report(MIXED))
+    clean = report(summary(), source_counts={"rows": 10, "accepted": 10})
+    assert "| set aside, with reasons | nothing |" in report_markdown(clean)

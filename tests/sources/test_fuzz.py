@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import tempfile
 from collections.abc import Iterator
 from itertools import pairwise
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from reflash.errors import SourceError
 from reflash.sources.raw import RawRow
 from reflash.sources.rows import read
+from reflash.sources.scan import values
 from reflash.types import Message, Origin
 from tests.sources.reading import read_bytes
 
@@ -132,6 +134,23 @@ def test_an_array_holds_as_many_rows_as_json_says(
     bare = all(isinstance(e, dict) and ("role" in e or "from" in e) for e in elements) and indent is None
     rows = read_bytes(folder, text.encode("utf-8", "surrogatepass"), "rows.json")
     assert len(rows) == (1 if bare else len(elements))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet='[]{}",\\\n 1a', max_size=60), st.integers(1, 7), st.booleans(), st.sampled_from([7, 1000]))
+def test_what_is_scanned_does_not_depend_on_how_it_is_read(text: str, size: int, array: bool, limit: int) -> None:
+    data = text.encode()
+    pieces = [data[i : i + size] for i in range(0, len(data), size)]
+    limits = limit if limit > len(data) else limit + sum(char.isspace() for char in text)  # blanks around may count
+    outcomes = []
+    for chunks in ([data], pieces):
+        try:
+            outcomes.append(list(values(iter(chunks), array=array, file="f", limit=limits)))
+        except SourceError as error:
+            outcomes.append(re.sub(r"[\d,]+ bytes", "bytes", str(error)))  # type: ignore[arg-type]  # a blank more or less
+    assert outcomes[0] == outcomes[1]
+    if not isinstance(outcomes[0], str):
+        assert all(value or fault for _, value, fault in outcomes[0])
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)  # some damage ends the process inside pyarrow's Parquet

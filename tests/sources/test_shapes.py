@@ -120,3 +120,8 @@ def test_columns_that_are_not_used_survive(tmp_path: Path) -> None:
 def test_rows_that_another_tool_failed_on_are_made_again(tmp_path: Path) -> None:
     row = read_one(tmp_path, {"id": "r", "status": "error", "error": "timeout", "conversations": [ASK]})
     assert (row.verdict, accepted(row).turns()) == ("accepted", (1,))
+
+
+def test_a_set_inside_one_object_is_told_how_to_be_written(tmp_path: Path) -> None:
+    row = read_one(tmp_path, {"version": 1, "data": [good("a"), good("b")]})
+    assert row.reason == "no conversation in it (columns: data, version); data holds 2 objects: write these one a line"

@@ -98,7 +98,7 @@ def test_a_cut_last_line_is_rejected_with_its_line(tmp_path: Path) -> None:
     assert "cut off" in rows[1].reason
 
 
-@pytest.mark.parametrize("broken", [LINE + b",", LINE[:-1] + b",}", LINE + LINE, b"nonsense", b"{'id': 1}"])
+@pytest.mark.parametrize("broken", [LINE + b",", LINE[:-1] + b",}", b"nonsense", b"{'id': 1}"])
 def test_a_line_that_is_not_json_is_rejected_with_its_line(tmp_path: Path, broken: bytes) -> None:
     assert outcome(read_bytes(tmp_path, OTHER + b"\n" + broken)) == [(1, "accepted"), (2, "rejected")]
     assert outcome(read_bytes(tmp_path, broken)) == [(1, "rejected")]
@@ -171,14 +171,66 @@ def test_a_cut_array_gives_its_whole_rows_and_says_so(tmp_path: Path) -> None:
     assert "cut" in rows[1].reason
 
 
-def test_text_after_an_array_is_reported(tmp_path: Path) -> None:
-    rows = read_bytes(tmp_path, b"[\n" + LINE + b"]\n" + OTHER, "rows.json")
-    assert outcome(rows) == [(1, "accepted"), (2, "rejected")]
+def test_rows_after_an_array_are_read_and_other_text_is_reported(tmp_path: Path) -> None:
+    rows = read_bytes(tmp_path, b"[\n" + LINE + b"]\n" + OTHER + b"\nthe end", "rows.json")
+    assert outcome(rows) == [(1, "accepted"), (2, "accepted"), (3, "rejected")]
+    assert rows[2].reason == "text after the last row: 7 bytes"
+
+
+@pytest.mark.parametrize("between", [b"", b"\n", b" ,\n"])
+def test_arrays_that_follow_one_another_are_all_read(tmp_path: Path, between: bytes) -> None:
+    third = json.dumps(good("c", "Name a sea.")).encode()
+    rows = read_bytes(tmp_path, between.join([b"[" + LINE + b"]", b"[" + OTHER + b"," + third + b"]"]), "rows.json")
+    assert [row.id for row in rows if row.verdict == "accepted"] == ["a", "b", "c"]
+    assert all(row.reason for row in rows if row.verdict == "rejected")
+
+
+def test_a_missing_comma_or_a_bracket_too_many_hides_no_row(tmp_path: Path) -> None:
+    assert ids(read_bytes(tmp_path, b"[\n" + LINE + b"\n" + OTHER + b"\n]", "rows.json")) == ["a", "b"]
+    rows = read_bytes(tmp_path, b"[" + LINE + b"},\n" + OTHER + b"]", "rows.json")
+    assert [row.id for row in rows if row.verdict == "accepted"] == ["a", "b"]
+
+
+def test_objects_without_anything_between_them_are_all_read(tmp_path: Path) -> None:
+    assert ids(read_bytes(tmp_path, LINE + OTHER)) == ["a", "b"]
+    assert outcome(read_bytes(tmp_path, LINE + b"\n" + LINE + OTHER)) == [(1, "accepted"), (2, "rejected")]
+    long = [json.dumps(good(str(n), f"{n} " + "x" * (12 << 20))).encode() for n in range(4)]
+    assert ids(read_bytes(tmp_path, b"".join(long))) == ["0", "1", "2", "3"]
+
+
+def test_rows_that_are_bare_lists_are_read_where_the_first_is_long(tmp_path: Path) -> None:
+    bare = [json.dumps(good("", f"Name river {n}.")["messages"]) for n in range(50)]
+    long = json.dumps(good("", "x" * (3 << 20))["messages"])
+    rows = read_bytes(tmp_path, "\n".join([long, *bare]).encode())
+    assert [(row.origin.row, row.verdict) for row in rows] == [(n, "repaired") for n in range(1, 52)]
+    broken = read_bytes(tmp_path, "\n".join([long[:-9], *bare]).encode())
+    assert [row.verdict for row in broken] == ["rejected", *["repaired"] * 50]
+
+
+def test_an_array_in_one_long_line_is_still_one_array(tmp_path: Path) -> None:
+    content = json.dumps([good(str(n), f"{n} " + "x" * 500_000) for n in range(6)]).encode()
+    assert ids(read_bytes(tmp_path, content, "rows.json")) == [str(n) for n in range(6)]
+    assert len(read_bytes(tmp_path, content + b"\n" + content, "rows.json")) == 12
+
+
+@pytest.mark.parametrize("size", [3, 64, 1000, 100_000])
+def test_a_value_beyond_the_limit_is_passed_over_without_being_held(size: int) -> None:
+    text = b'[{"a": 1},\n{"b": "' + b'x\\"]}' * 400 + b'", "c": [{}]},\n{"d": 2}]'
+    chunks = (text[i : i + size] for i in range(0, len(text), size))
+    found = list(values(chunks, array=True, file="f", limit=100))
+    assert [(number, value) for number, value, fault in found if not fault] == [(1, b'{"a": 1}'), (3, b'{"d": 2}')]
+    assert [(number, fault) for number, _, fault in found if fault] == [(2, "longer than 100 bytes")]
+
+
+def test_what_cannot_be_told_apart_at_the_end_is_an_error_not_one_rejected_row(tmp_path: Path) -> None:
+    rows = b",\n".join(json.dumps(good(str(n), "x" * 2000)).encode() for n in range(900))
+    with pytest.raises(SourceError, match=r"rows\.json: from line 2 on, 1,\d+,\d+ bytes .*a\s?bracket"):
+        read_bytes(tmp_path, b"[" + LINE + b',\n{"open": [' + rows + b"]", "rows.json")
 
 
 def test_a_value_that_never_ends_is_an_error_not_a_full_memory() -> None:
     chunks = (b'[{"a": "' if i == 0 else b"x" * 1000 for i in range(100))
-    with pytest.raises(SourceError, match="f: row 1 is longer"):
+    with pytest.raises(SourceError, match=r"f: from line 1 on, 99,0\d\d bytes cannot be told apart"):
         list(values(chunks, array=True, file="f", limit=5000))
 
 

@@ -70,6 +70,11 @@ def test_a_prompt_with_no_room_for_an_answer_is_too_long_whether_it_was_kept_or_
     assert unmade(finish_reason="error", context=20, prompt_ids=()) == ("prompt-too-long",)
 
 
+def test_a_turn_that_broke_its_engines_is_rejected_as_given_up_alone() -> None:
+    assert unmade(finish_reason="given-up", error="no answer within 60 s") == ("given-up",)
+    assert unmade(finish_reason="given-up", context=20) == ("given-up",)
+
+
 def test_a_turn_after_a_failed_one_is_skipped() -> None:
     assert unmade(finish_reason="skipped", prompt_ids=(), error="an earlier turn failed") == ("skipped",)
 
@@ -140,10 +145,11 @@ def test_a_role_mark_inside_the_answer_is_a_control_token_out_of_place(stray: in
 
 def test_a_template_mark_in_text_that_an_engine_parsed_is_a_control_token() -> None:
     output = ended("Paris.")
-    assert judged(output, exact=False, content="Paris.<|user|>").reasons == ("control-token",)
-    assert judged(output, exact=False, content="Paris.", reasoning="so</think>").reasons == ()  # PLAIN has no such mark
+    assert judged(ended("Paris.<|user|>"), exact=False, content="Paris.<|user|>").reasons == ("control-token",)
+    unmarked = judged(output, exact=False, content="Paris.", reasoning="so</think>")  # PLAIN has no such mark
+    assert "control-token" not in unmarked.reasons
     leaked = judged(output, SELF_OPENING, exact=False, content="Paris.", reasoning="so</think>")
-    assert leaked.reasons == ("control-token",)
+    assert "control-token" in leaked.reasons
 
 
 def test_a_mark_that_the_template_never_writes_may_stand_in_text() -> None:
@@ -184,7 +190,7 @@ def test_an_exclamation_or_a_word_about_nan_is_not_garbage(fine: str) -> None:
 
 @given(
     output=st.lists(st.integers(-2, PLAIN.vocabulary + 2) | st.integers(), max_size=80),
-    finish=st.sampled_from(["stop", "length", "abort", "error", "skipped"]),
+    finish=st.sampled_from(["stop", "length", "abort", "error", "given-up", "skipped"]),
     renderer=st.sampled_from([PLAIN, SELF_OPENING, PROMPT_OPENING]),
     thinking=st.booleans(),
     exact=st.booleans(),

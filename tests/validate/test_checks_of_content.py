@@ -11,6 +11,7 @@ from tests.validate.making import (
     CONFIG,
     CONTEXT,
     PLAIN,
+    PROMPT_OPENING,
     SELF_OPENING,
     TOOLS,
     asked,
@@ -29,7 +30,7 @@ PROSE = "A wolf runs over hills, past rivers and old farms, until night falls on
 
 def test_a_prompt_that_renders_to_other_ids_has_drifted() -> None:
     recorded = PLAIN.prompt([Message("user", "Something else?")], "", thinking=False)
-    assert judged(ended("Paris."), prompt_ids=recorded).reasons == ("prompt-drift",)
+    assert judged(ended("Paris."), prompt_ids=recorded, prompt_tokens=0).reasons == ("prompt-drift",)
 
 
 def test_a_prompt_that_the_template_now_refuses_has_drifted() -> None:
@@ -43,7 +44,8 @@ def test_a_later_prompt_is_rendered_with_the_generated_history() -> None:
     both = judge_conversation(planned, [two, one], PLAIN, CONFIG, CONTEXT)
     assert [(j.turn, j.verdict) for j in both] == [(0, "good"), (1, "good")]
     recorded = PLAIN.prompt(planned.messages[:3], "", thinking=False)
-    _, stale = judge_conversation(planned, [one, replace(two, prompt_ids=recorded)], PLAIN, CONFIG, CONTEXT)
+    drifted = replace(two, prompt_ids=recorded, prompt_tokens=len(recorded))
+    _, stale = judge_conversation(planned, [one, drifted], PLAIN, CONFIG, CONTEXT)
     assert stale.reasons == ("prompt-drift",)
 
 
@@ -82,7 +84,7 @@ def test_a_tool_call_that_cannot_be_read_is_broken(output: tuple[int, ...]) -> N
 @pytest.mark.parametrize("call", [("look", "[]"), ("look", "{"), (" ", "{}")])
 def test_a_call_without_a_name_or_an_object_of_arguments_is_broken(call: tuple[str, str]) -> None:
     made = (ToolCall("call_0", *call),)
-    assert judged(ended("x"), exact=False, content="x", tool_calls=made).reasons == ("tool-call-broken",)
+    assert "tool-call-broken" in judged(ended("x"), exact=False, content="x", tool_calls=made).reasons
 
 
 def test_two_whole_tool_calls_are_good_and_so_is_a_draft_in_the_thinking() -> None:
@@ -132,6 +134,20 @@ def test_thinking_that_was_on_and_is_not_there_is_missing() -> None:
     assert judged(ended("Paris."), SELF_OPENING, thinking_on=False).verdict == "good"
 
 
+@pytest.mark.parametrize("nothing", ["", " ", "\n\n"])
+def test_an_empty_thought_is_flagged_whoever_opens_the_thinking(nothing: str) -> None:
+    for output, renderer in [
+        (thought(nothing, "Paris."), SELF_OPENING),
+        (ended(nothing, THOUGHT, "Paris."), PROMPT_OPENING),
+    ]:
+        judgement = judged(output, renderer, thinking_on=True)
+        assert (judgement.verdict, judgement.reasons) == ("flagged", ("thinking-empty",))
+
+
+def test_with_thinking_off_an_empty_thought_is_as_it_should_be() -> None:
+    assert "thinking-empty" not in judged(thought("", "Paris."), SELF_OPENING, thinking_on=False).reasons
+
+
 def test_a_lone_closing_mark_counts_as_thinking() -> None:
     assert judged(ended("France.", THOUGHT, "Paris."), SELF_OPENING, thinking_on=True).verdict == "good"
 
@@ -174,6 +190,11 @@ def test_an_answer_that_the_engine_counts_otherwise_is_flagged() -> None:
     assert judged(emitted, completion_tokens=len(emitted)).reasons == ()
 
 
-def test_a_prompt_that_the_engine_counts_otherwise_is_noted() -> None:
-    assert judged(ended("Paris."), prompt_tokens=3).notes == ("prompt-count",)
-    assert judged(ended("Paris."), prompt_tokens=0).notes == ()
+def test_a_prompt_that_the_engine_counts_otherwise_than_it_was_sent_is_flagged() -> None:
+    assert judged(ended("Paris."), prompt_tokens=3).reasons == ("prompt-count",)
+    assert judged(ended("Paris."), prompt_tokens=0).reasons == ()
+
+
+def test_messages_that_the_engine_renders_otherwise_are_noted() -> None:
+    row = judged(ended("Paris."), exact=False, content="Paris.", prompt_tokens=3)
+    assert (row.verdict, row.notes) == ("good", ("not-exact", "other-prompt"))

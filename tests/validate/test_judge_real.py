@@ -5,15 +5,17 @@ from __future__ import annotations
 import importlib.util
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from reflash.config.model import ModelConfig, ThinkingConfig
+from reflash.generate.spell import spell_out
 from reflash.render.base import Renderer
 from reflash.render.load import load_renderer
-from reflash.types import Judgement, Message, ToolCall
+from reflash.types import Judgement, Message, Prompt, Sampling, ToolCall
 from reflash.validate.judge import Judge
 from reflash.validate.marks import learn_marks
 from tests.qwen_files import qwen3_tokenizer_folder, qwen36_tokenizer_folder
@@ -172,6 +174,47 @@ def test_thinking_that_qwen3_never_begins_is_flagged(qwen3: Renderer) -> None:
     output = (*qwen3.encode("Paris."), qwen3.stop_ids[0])
     assert verdict(qwen3, output).reasons == ("thinking-missing",)
     assert verdict(qwen3, output, thinking=False).verdict == "good"
+
+
+def test_a_thought_that_a_qwen_closes_at_once_is_flagged_as_empty(qwen3: Renderer, qwen36: Renderer) -> None:
+    rest = (mark(qwen36, "</think>"), *qwen36.encode("\n\nParis."), qwen36.stop_ids[0])
+    assert verdict(qwen36, rest).reasons == ("thinking-empty",)  # its prompt opens the thought
+    whole = said(qwen3, Message("assistant", "Paris.", reasoning=""))
+    assert mark(qwen3, "<think>") in whole
+    assert verdict(qwen3, whole).reasons == ("thinking-empty",)
+
+
+def chat(
+    renderer: Renderer, content: str, reasoning: str | None = None, calls: tuple[ToolCall, ...] = (), *, tools: str = ""
+) -> Judgement:
+    """The verdict on what an engine said in text, spelled out as the generator does."""
+    planned = asked(tools=tools)
+    base = turn_of(planned, (), renderer, thinking_on=True, exact=False)
+    turn = replace(base, content=content, reasoning=reasoning, tool_calls=calls)
+    ask = Prompt("c", 0, turn.prompt_ids, 64, Sampling(), messages=planned.messages[:1], tools=tools)
+    [judgement] = Judge.make(renderer, CONFIG, CONTEXT).conversation(planned, [spell_out(turn, ask, renderer)])
+    return judgement
+
+
+@pytest.mark.parametrize("model", ["qwen3", "qwen36"])
+def test_text_that_a_qwen_template_writes_whole_is_good(request: pytest.FixtureRequest, model: str) -> None:
+    renderer: Renderer = request.getfixturevalue(model)
+    calls = (ToolCall("x1", "look", '{"at":"Paris"}'), ToolCall("x2", "look", '{"at": "1"}'))
+    for text in (*ANSWERS, " spaces around \n"):
+        assert chat(renderer, text, "A simple one.\nOr is it?").verdict == "good", text
+    assert chat(renderer, "Let me look.", "Look.", calls, tools=TOOLS).verdict == "good"
+
+
+def test_a_thought_that_only_the_template_wrote_is_rejected(qwen3: Renderer, qwen36: Renderer) -> None:
+    assert chat(qwen3, "The capital is Paris.").reasons == ("spelling-differs", "thinking-empty")
+    assert chat(qwen36, "The capital is Paris.").reasons == ("refused",)  # the thought merges with its opening
+
+
+def test_a_thought_or_a_call_that_the_template_leaves_out_is_rejected(smollm: Renderer) -> None:
+    assert chat(smollm, "The capital is Paris.").verdict == "good"
+    assert chat(smollm, "The capital is Paris.", "Let me think.").reasons == ("spelling-differs",)
+    call = (ToolCall("1", "look", '{"at": "x"}'),)
+    assert chat(smollm, "Let me look.", calls=call, tools=TOOLS).reasons == ("spelling-differs",)
 
 
 @pytest.mark.parametrize("model", ["qwen3", "qwen36"])

@@ -16,6 +16,7 @@ from tests.validate.making import (
     ended,
     ids,
     judged,
+    thought,
     turn_of,
 )
 
@@ -34,12 +35,13 @@ def test_a_model_that_answers_without_closing_its_thinking_is_never_good() -> No
     assert cut.verdict == "rejected"
     assert "truncated" in cut.reasons
     text_only = judged(ended("Paris."), PLAIN, exact=False, content="", reasoning="Paris.")
-    assert text_only.reasons == ("empty",)
+    assert "empty" in text_only.reasons
 
 
 def test_markers_that_leak_into_reasoning_reject_the_row() -> None:
     """sglang#33995: raw markers of the template in the reasoning."""
-    leaked = judged(ended("Paris."), SELF_OPENING, exact=False, content="Paris.", reasoning="Hm<|assistant|>")
+    output = thought("Hm<|assistant|>", "Paris.")
+    leaked = judged(output, SELF_OPENING, exact=False, content="Paris.", reasoning="Hm<|assistant|>")
     assert leaked.reasons == ("control-token",)
 
 

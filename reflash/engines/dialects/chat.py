@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from json import loads
 from typing import Any
@@ -20,6 +21,7 @@ from reflash.engines.dialects.reading import (
 )
 from reflash.errors import EngineGarbage, EngineRefused
 from reflash.messages import message_dict
+from reflash.printable import printable
 from reflash.types import Completion, Prompt, ToolCall
 
 ENDS: dict[str, Ended] = {"stop": "stop", "tool_calls": "stop", "function_call": "stop", "length": "length"}
@@ -68,7 +70,7 @@ class Chat:
     def completion(self, raw: bytes, prompt: Prompt, engine: str, seconds: float) -> Completion:
         """Read an answer: content and reasoning as they stand, null as None."""
         answer = read_answer(raw, engine)
-        loads(raw, object_pairs_hook=lambda pairs: _no_twins(pairs, engine))
+        _check_twins(raw, engine)
         choice = read_only_choice(answer, engine)
         reason = choice.get("finish_reason")
         if reason == "content_filter":
@@ -102,14 +104,28 @@ def _calls(message: Mapping[str, Any], engine: str) -> tuple[ToolCall, ...]:
         name = read_field(function, "name", str, engine)
         arguments = function.get("arguments")
         if type(arguments) is not str:  # some servers give the object itself
-            arguments = orjson.dumps(read_field(function, "arguments", dict, engine)).decode()
+            arguments = _text_of(read_field(function, "arguments", dict, engine), engine)
         calls.append(ToolCall(read_text(call, "id", engine) or "", name, arguments))
     return tuple(calls)
 
 
+def _text_of(arguments: dict[str, Any], engine: str) -> str:
+    try:
+        return orjson.dumps(arguments).decode()
+    except TypeError:  # over 254 levels
+        raise EngineGarbage(f"{engine}: the arguments of a call are nested too deep") from None
+
+
+def _check_twins(raw: bytes, engine: str) -> None:
+    """Without ids to prove a text, two fields of one name leave it open which was meant; raises EngineGarbage."""
+    try:
+        loads(raw, object_pairs_hook=lambda pairs: _no_twins(pairs, engine))
+    except RecursionError:
+        raise EngineGarbage(f"{engine}: the answer is nested too deep") from None
+
+
 def _no_twins(pairs: list[tuple[str, Any]], engine: str) -> None:
-    """Without ids to prove a text, two fields of one name leave it open which was meant."""
-    keys = [key for key, _ in pairs]
-    if len(set(keys)) != len(keys):
-        twins = sorted({key for key in keys if keys.count(key) > 1})
-        raise EngineGarbage(f"{engine}: the answer has {', '.join(twins)} twice")
+    keys = Counter(key for key, _ in pairs)
+    if len(keys) != len(pairs):
+        twins = sorted(key for key, times in keys.items() if times > 1)
+        raise EngineGarbage(f"{engine}: the answer has {printable(', '.join(twins))} twice")

@@ -10,8 +10,10 @@ import orjson
 
 from reflash.engines.failures import failure, words
 from reflash.errors import EngineGarbage, EngineLost
+from reflash.printable import printable
 
 Ended: TypeAlias = Literal["stop", "length"]
+MOST = 2**31 - 1
 
 
 def read_answer(raw: bytes, engine: str) -> dict[str, Any]:
@@ -46,9 +48,9 @@ def read_text(answer: Mapping[str, Any], key: str, engine: str) -> str | None:
 
 
 def read_count(answer: Mapping[str, Any], key: str, engine: str) -> int:
-    """A count of tokens; raises EngineGarbage where it is no whole number of 0 or more."""
+    """A count of tokens; raises EngineGarbage where it is no whole number from 0 to what is kept as int32."""
     count: int = read_field(answer, key, int, engine)
-    if count < 0:
+    if not 0 <= count <= MOST:
         raise EngineGarbage(f"{engine}: `{key}` of the answer is {count}")
     return count
 
@@ -99,4 +101,5 @@ def read_end(reason: Any, names: Mapping[str, Ended], engine: str) -> Ended:
         return names[reason]
     if reason in ("abort", "error"):
         raise EngineLost(f"{engine}: the answer was cut off by the engine ({reason})")
-    raise EngineGarbage(f"{engine}: the answer ended by {reason!r}, which is no reason that is known")
+    said = repr(printable(reason, 80)) if type(reason) is str else f"a {type(reason).__name__}"
+    raise EngineGarbage(f"{engine}: the answer ended by {said}, which is no reason that is known")

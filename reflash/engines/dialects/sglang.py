@@ -17,7 +17,7 @@ from reflash.engines.dialects.reading import (
     read_ids,
     read_text,
 )
-from reflash.engines.failures import failure
+from reflash.engines.failures import failure, told
 from reflash.errors import EngineLost
 from reflash.types import Completion, Prompt
 
@@ -78,7 +78,7 @@ class Sglang:
 
 def _aborted(end: Mapping[str, Any], engine: str) -> Exception:
     """An aborted call answers 200 with what it had; its status code, where it has one, says what to do."""
-    status, said = end.get("status_code"), str(end.get("message") or "aborted")[:300]
+    status, said = end.get("status_code"), told(end)
     if type(status) is int and status >= 400:
         return failure(status, said, engine)
     return EngineLost(f"{engine}: the answer was cut off by the engine ({said})")

@@ -1,0 +1,1 @@
+"""Environments that hold an engine, made by uv, apart from this one."""

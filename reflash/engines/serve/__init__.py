@@ -1,0 +1,1 @@
+"""Servers of our own: their command lines, their start, their end."""
