@@ -154,7 +154,9 @@ class Turn:
     thinking: Literal["none", "closed", "open"] = "none"
     thinking_on: bool = False
     seed: int = 0
+    temperature: float = 0.0
     max_new_tokens: int = 0
+    samples: int = 1  # how many were drawn until this one was kept
     prompt_tokens: int = 0  # as the engine counts them
     completion_tokens: int = 0
     engine: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -104,3 +104,24 @@ class SamplingConfig(Frozen):
 
     max_new_tokens: int = Field(default=8192, ge=1, le=MOST_TOKENS)
     """Budget of one turn, thinking included; cut to what the context leaves."""
+
+
+class LengthConfig(Frozen):
+    """What becomes of an answer that reaches its budget, and of one that repeats itself."""
+
+    at_budget: Literal["set-aside", "continue", "resample"] = "set-aside"
+    """`set-aside`: it is kept out of the dataset as truncated. `continue`: it goes on from where it stands, as often
+    as needed up to `limit` (an engine plans with the smaller budget). `resample`: it is drawn anew with another seed."""
+
+    limit: int = Field(default=32768, ge=1, le=MOST_TOKENS)
+    """Tokens of an answer at most, with `continue`; cut to what the context leaves."""
+
+    look_every: int | None = Field(default=None, ge=64, le=MOST_TOKENS)
+    """Look for a loop each time so many tokens have come, and stop there if it is one. The answer is asked for in
+    pieces of this length, each going on from the one before: cheap where the engine caches prefixes."""
+
+    samples: int = Field(default=3, ge=1, le=20)
+    """Times that a turn is drawn at most: anew where it loops (only with `look_every`), or with `resample`."""
+
+    temperatures: tuple[Annotated[float, Field(ge=0, le=2)], ...] = ()
+    """Temperature of the second draw, the third, and so on; the last one stays. By default the configured one."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from reflash.config.base import MOST_TOKENS, Frozen
 from reflash.config.engine import EngineConfig
-from reflash.config.model import ModelConfig, SamplingConfig, ThinkingConfig
+from reflash.config.model import LengthConfig, ModelConfig, SamplingConfig, ThinkingConfig
 from reflash.config.source import SourceConfig
 
 
@@ -75,8 +75,20 @@ class RunConfig(Frozen):
     engine: EngineConfig
     thinking: ThinkingConfig = ThinkingConfig()
     sampling: SamplingConfig = SamplingConfig()
+    length: LengthConfig = LengthConfig()
     tools: ToolsConfig = ToolsConfig()
     plan: PlanConfig = PlanConfig()
     generate: GenerateConfig = GenerateConfig()
     validation: ValidateConfig = ValidateConfig()
     publish: PublishConfig = PublishConfig()
+
+    @model_validator(mode="after")
+    def _pieces_are_exact(self) -> RunConfig:
+        """An engine counts a penalty's tokens from where the answer begins; a piece begins later."""
+        in_pieces = self.length.look_every or self.length.at_budget == "continue"
+        if in_pieces and self.sampling.presence_penalty:
+            raise ValueError(
+                "length: an answer in pieces (look_every, or at_budget: continue) cannot be had with"
+                " sampling.presence_penalty, which would be counted anew in each piece; use resample, or set it to 0"
+            )
+        return self

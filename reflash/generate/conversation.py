@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,13 +12,12 @@ from reflash.config.model import SamplingConfig
 from reflash.config.run import RunConfig
 from reflash.errors import RenderError
 from reflash.generate.ask import Asked
+from reflash.generate.draw import Ask, Draw, Drawn
 from reflash.generate.spell import spell_out
 from reflash.render.base import Renderer
 from reflash.render.history import new_message
 from reflash.render.read import read_turn
 from reflash.types import Completion, Message, Planned, Prompt, Sampling, Turn
-
-Ask = Callable[[Prompt], Awaitable[Asked]]
 
 NO_ANSWER = "an earlier turn has no usable answer"
 CALLS_DIFFER = "an earlier turn's new calls differ from the recorded ones, whose results no longer fit"
@@ -44,8 +42,9 @@ class Place:
     position: int  # of the assistant message in the conversation
     seed: int
 
-    def made(self, prompt: Prompt, got: Completion, attempts: int) -> Turn:
+    def made(self, drawn: Drawn, got: Completion) -> Turn:
         """The turn as an engine answered it, not read yet."""
+        prompt = drawn.prompt
         return Turn(
             conversation=prompt.conversation,
             turn=self.number,
@@ -58,14 +57,16 @@ class Place:
             reasoning=got.reasoning,
             tool_calls=got.tool_calls,
             thinking_on=prompt.thinking,
-            seed=self.seed,
+            seed=prompt.sampling.seed or 0,
+            temperature=prompt.sampling.temperature,
             max_new_tokens=prompt.max_new_tokens,
+            samples=drawn.samples,
             prompt_tokens=got.prompt_tokens,
             completion_tokens=got.completion_tokens,
             engine=got.engine,
             seconds=got.seconds,
             finished_at=time.time(),
-            attempts=attempts,
+            attempts=drawn.asked.attempts,
             exact=got.exact,
         )
 
@@ -94,6 +95,10 @@ class Answering:
     config: RunConfig
     renderer: Renderer
 
+    @property
+    def _draw(self) -> Draw:
+        return Draw(self.config.length, self.config.model.context, self.config.validation.loop_window)
+
     async def answer(self, planned: Planned, ask: Ask) -> list[Turn]:
         """One Turn for each turn to regenerate. After one that spoils the history, the rest are skipped.
 
@@ -110,13 +115,14 @@ class Answering:
             if isinstance(prompt, str):
                 turns.append(place.unmade("error", prompt))
                 return turns + self._skipped(planned, positions, number + 1)
-            asked = await ask(prompt)
+            drawn = await self._draw.turn(prompt, ask)
+            asked = drawn.asked
             if asked.completion is None:
                 how: Literal["error", "given-up"] = "given-up" if asked.fault == "given-up" else "error"
                 failed = place.unmade(how, str(asked.error), prompt, asked.attempts)
                 rest = self._skipped(planned, positions, number + 1)
                 raise Unanswered(planned.conversation.id, asked, [*turns, failed, *rest])
-            turn = place.made(prompt, asked.completion, asked.attempts)
+            turn = place.made(drawn, asked.completion)
             if not turn.exact:
                 turn = await asyncio.to_thread(spell_out, turn, prompt, self.renderer)
             turns.append(turn)

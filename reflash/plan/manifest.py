@@ -28,6 +28,7 @@ def make_manifest(config: RunConfig, source_digest: str, renderer_digest: str) -
         "engine": config.engine.decides,
         "thinking": config.thinking.model_dump(mode="json"),
         "sampling": config.sampling.model_dump(mode="json"),
+        "length": config.length.model_dump(mode="json"),
         "tools": config.tools.model_dump(mode="json"),
         "plan": {"shard_rows": config.plan.shard_rows},
     }

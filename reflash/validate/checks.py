@@ -12,9 +12,9 @@ from types import MappingProxyType
 
 import orjson
 
+from reflash.loop import tail_period
 from reflash.types import ToolCall
 from reflash.validate.check import Check, check
-from reflash.validate.loop import tail_period
 from reflash.validate.row import Row
 from reflash.validate.spelling import differs
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reflash.validate.loop import tail_period
+from reflash.loop import tail_period
 
 
 def slowly(ids: list[int], window: int) -> int:
