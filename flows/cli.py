@@ -83,6 +83,26 @@ def regenerate(
 
 
 @app.command()
+def again(
+    run: Run,
+    reason: Annotated[
+        list[str], typer.Option(help="Why a turn was set aside: truncated, loop, ... May be given often.")
+    ],
+    into: Annotated[str | None, typer.Option(help="Folder of the new run; by default RUN-again.")] = None,
+    overrides: Overrides = None,
+    verbose: Verbose = False,
+) -> None:
+    """Make again what a run set aside, with other settings, and put what comes out good into its dataset.
+
+    For example: reflash again runs/all --reason truncated --set sampling.max_new_tokens=32768. The same command goes
+    on after a stop.
+    """
+    from flows.again import second_pass
+
+    _regenerate(second_pass(run, tuple(reason), into, overrides or []), verbose)
+
+
+@app.command()
 def inspect(
     paths: Annotated[
         list[str], typer.Argument(metavar="PATH", help="Files, folders, globs or Hub ids, looked at as one set.")

@@ -21,6 +21,7 @@ from reflash.report.attempt import attempt_of
 from reflash.report.report import Report
 from reflash.types import Shard
 from tasks.generate import generate
+from tasks.merge import merge
 from tasks.plan import plan
 from tasks.publish import publish
 from tasks.report import report
@@ -61,6 +62,8 @@ def regenerate(config: RunConfig) -> Report:
     if not result.complete:
         raise RunIncomplete(f"{_what_is_missing(shards, stages, ledger)} {_cause(stages, fleet)}".rstrip())
     ledger.sweep()
+    if config.source.reasons:
+        merge(config)
     return result
 
 

@@ -12,6 +12,7 @@ from reflash.ledger.ledger import Ledger, open_ledger
 from reflash.ledger.manifest import Manifest, check_same
 from reflash.plan.manifest import make_manifest
 from reflash.pool import WorkerPool
+from reflash.publish.again import drop_doubles
 from reflash.publish.run import publish_shard
 from reflash.render.shared import shared_renderer
 from reflash.report.attempt import Attempt
@@ -38,6 +39,7 @@ def validate_run(run: str, overrides: Sequence[str] = ()) -> Report:
         for judged in [pool.submit(validate_shard, config, shard, anew=True) for shard in done]:
             judged.result()
         summaries = [f.result() for f in [pool.submit(publish_shard, config, shard) for shard in done]]
+    drop_doubles(ledger)
     return write_report(config, ledger, summaries, Attempt(0, 0, 0.0, ()))
 
 

@@ -110,8 +110,8 @@ class LengthConfig(Frozen):
     """What becomes of an answer that reaches its budget, and of one that repeats itself."""
 
     at_budget: Literal["set-aside", "continue", "resample"] = "set-aside"
-    """`set-aside`: it is kept out of the dataset as truncated. `continue`: it goes on from where it stands, as often
-    as needed up to `limit` (an engine plans with the smaller budget). `resample`: it is drawn anew with another seed."""
+    """`set-aside`: it is kept out of the dataset as truncated. `continue`: it goes on from where it stands, as often as
+    needed up to `limit` (an engine plans with the smaller budget). `resample`: it is drawn anew with another seed."""
 
     limit: int = Field(default=32768, ge=1, le=MOST_TOKENS)
     """Tokens of an answer at most, with `continue`; cut to what the context leaves."""

@@ -23,3 +23,7 @@ class SourceConfig(Frozen):
 
     limit: int | None = Field(default=None, ge=1, le=2**53)
     """Take only the first so many accepted rows."""
+
+    reasons: tuple[str, ...] = ()
+    """Then `path` is the folder of an earlier run: those of its conversations are made again in which a turn was set
+    aside for one of these reasons, and what comes out good is put into that run's dataset too."""

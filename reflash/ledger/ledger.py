@@ -207,6 +207,23 @@ class Ledger:
         """The dataset rows of a shard, None where it has none."""
         return self._files.get(names.dataset(shard))
 
+    def write_again(self, name: str, table: pa.Table) -> None:
+        """A file (`names.again`) of good rows that another run made of what this one set aside; dropped when empty."""
+        self._files.put_or_drop(name, table)
+
+    def dataset_files(self) -> list[str]:
+        """Names of all files of the dataset, rows made again included."""
+        return [found.name for found in self.store.under(names.DATASET)]
+
+    def dataset_rows(self, name: str) -> pa.Table:
+        """The rows in one of these files."""
+        return self._files.need(name)
+
+    def card(self) -> str | None:
+        """The dataset's card as it stands, None where there is none."""
+        data = self.store.get(names.CARD)
+        return None if data is None else data.decode()
+
     def write_turn_rejects(self, shard: str, table: pa.Table) -> None:
         """The other rows of a shard, whole, with their reasons."""
         self._files.put_or_drop(names.turn_rejects(shard), table)

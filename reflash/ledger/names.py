@@ -7,6 +7,7 @@ segments/00042/WRITER-N.parquet   finished conversations, gone once the shard is
 parts/00042.parquet           the committed shard: exactly once
 verdicts/00042.parquet        the judgement on each turn of it
 dataset/                      README.md and data/train-00042.parquet: the good rows
+                              data/again-RUN-00042.parquet: good rows that a second pass made of the rejects
 rejects/source-00000.parquet  source rows that never became a conversation
 rejects/turns-00042.parquet   turns not fit to train on, whole, with their reasons
 logs/                         engine logs, where the folder is on a disk
@@ -21,6 +22,7 @@ REPORT = "report.json"
 REPORT_MD = "report.md"
 CARD = "dataset/README.md"
 DATASET = "dataset/data"
+AGAIN = "dataset/data/again"
 REJECTS = "rejects"
 PARTS = "parts"
 SEGMENTS = "segments"
@@ -57,6 +59,11 @@ def verdicts(shard: str) -> str:
 def dataset(shard: str) -> str:
     """The good rows of a shard."""
     return f"{DATASET}/train-{shard}.parquet"
+
+
+def again(run: str, shard: str) -> str:
+    """Good rows that a second pass, a run of its own, made of what this run set aside."""
+    return f"{AGAIN}-{run[:12]}-{shard}.parquet"
 
 
 def turn_rejects(shard: str) -> str:

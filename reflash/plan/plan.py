@@ -13,14 +13,12 @@ import pyarrow as pa
 from reflash.config.run import RunConfig
 from reflash.errors import SourceError
 from reflash.ledger.ledger import Ledger
+from reflash.plan.intake import Intake, open_intake
 from reflash.plan.manifest import make_manifest
 from reflash.plan.prepare import Unfit, prepare, prepare_here
 from reflash.pool import WorkerPool
 from reflash.render.shared import shared_renderer
 from reflash.sources.ids import Census
-from reflash.sources.open import open_source
-from reflash.sources.rows import rows
-from reflash.sources.source import Source
 from reflash.types import Conversation, Origin, Planned, Shard, SourceRow
 
 CHUNK = 256  # conversations a worker renders in one call
@@ -39,9 +37,9 @@ def plan_run(
     The same source and config give the same shards, whatever the number of workers. `progress` hears the rows read
     so far. Raises ManifestChanged, SourceError, RenderError, ConfigError.
     """
-    source = open_source(config.source)
-    ledger.start(make_manifest(config, source.digest(), shared_renderer(config.model, config.thinking).digest))
-    return ledger.shards() or _Planner(config, ledger, pool, progress).run(source)
+    intake = open_intake(config.source)
+    ledger.start(make_manifest(config, intake.digest(), shared_renderer(config.model, config.thinking).digest))
+    return ledger.shards() or _Planner(config, ledger, pool, progress).run(intake)
 
 
 class _Planner:
@@ -52,16 +50,18 @@ class _Planner:
         self.rejects: list[tuple[Origin, str | None, str]] = []
         self.reject_files = 0
 
-    def run(self, source: Source) -> list[Shard]:
+    def run(self, intake: Intake) -> list[Shard]:
         shards: list[Shard] = []
-        planned = self._fit(self._prepared(self._accepted(rows(source, census=self.census))))
+        planned = self._fit(self._prepared(self._accepted(intake.rows(self.census))))
         while batch := list(islice(planned, self.config.plan.shard_rows)):
             name = f"{len(shards):05}"
             self.ledger.write_shard(name, batch)
             shards.append(Shard(name, len(batch), sum(len(self._turns(p.conversation)) for p in batch)))
         self._flush_rejects()
         if not shards:
-            raise SourceError(f"{source.name}: none of its {self.counts['rows']} rows can be used; {self._why()}")
+            if not self.counts["rows"]:
+                raise SourceError(f"{intake.name}: holds no row")
+            raise SourceError(f"{intake.name}: none of its {self.counts['rows']} rows can be used; {self._why()}")
         duplicates = {"duplicate ids": self.census.duplicate_ids, "duplicate prompts": self.census.duplicate_prompts}
         self.ledger.finish_plan(shards, dict(self.counts) | duplicates)
         return shards

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from reflash.config.run import RunConfig
 from reflash.ledger.ledger import open_ledger
+from reflash.plan.intake import open_intake
 from reflash.plan.manifest import make_manifest
 from reflash.render.shared import shared_renderer
-from reflash.sources.open import open_source
 
 
 def preflight(config: RunConfig) -> None:
@@ -14,7 +14,7 @@ def preflight(config: RunConfig) -> None:
 
     Raises what `plan_run` would, but for changed content of the source, which only reading it shows.
     """
-    open_source(config.source)
+    open_intake(config.source)
     renderer = shared_renderer(config.model, config.thinking)
     ledger = open_ledger(config.run, create=True)
     digest = ledger.manifest().decides["source"]["digest"] if ledger.is_started() else ""
