@@ -71,7 +71,7 @@ def flow_command(lengths: str, config: Path) -> list[str]:
 
 def run_flow(options: Namespace, server: Server, name: str, lengths: str, config: Path) -> float:
     """Run it to its end; the seconds of the whole command, Prefect's server included."""
-    env = {**os.environ, "PREFECT_HOME": str(options.out / "prefect"), "COLUMNS": "160"}
+    env = {**os.environ, "COLUMNS": "160"}
     if server.key:
         env["REFLASH_API_KEY"] = server.key
     began = time.monotonic()

@@ -38,7 +38,7 @@ async def stops(options: Namespace) -> dict[str, Any]:
 
 def _case(options: Namespace, command: list[str], run: Path, case: str) -> dict[str, Any]:
     mark = secrets.token_hex(8)
-    env = {**os.environ, MARK: mark, "PREFECT_HOME": str(options.out / "prefect"), "COLUMNS": "160"}
+    env = {**os.environ, MARK: mark, "COLUMNS": "160"}
     before = _parts(run)
     with (options.out / f"{case}.log").open("w") as log:
         began = time.monotonic()

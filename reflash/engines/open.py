@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import assert_never
 
@@ -29,13 +30,15 @@ async def open_engines(config: EngineConfig, *, context: int, log_folder: Path |
 
             return await open_endpoints(config, model)
         case LlamaCppConfig():
+            from reflash.engines.kept import KeptEngine
             from reflash.engines.llamacpp import launch_llamacpp
 
-            return [await launch_llamacpp(config, context, log_folder / "llamacpp.log" if log_folder else None)]
+            launch = partial(launch_llamacpp, config, context, log_folder / "llamacpp.log" if log_folder else None)
+            return [KeptEngine(await launch(), launch)]
         case VllmConfig() | SglangConfig():
-            from reflash.engines.serve.launch import launch_served
+            from reflash.engines.serve.launch import keep_served
 
-            return list(await launch_served(config, context, log_folder))
+            return list(await keep_served(config, context, log_folder))
         case ScriptedConfig():
             from reflash.engines.scripted import open_scripted
 

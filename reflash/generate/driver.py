@@ -15,6 +15,7 @@ from reflash.generate.ask import ask
 from reflash.generate.conversation import Answering, Unanswered
 from reflash.generate.desk import Batch, Desk
 from reflash.generate.health import Health
+from reflash.generate.order import Lengths
 from reflash.generate.progress import Progress
 from reflash.generate.watch import Watch
 from reflash.generate.writer import SegmentWriter
@@ -38,6 +39,7 @@ class Driver:
         self._answering = Answering(config, renderer)
         self._progress = progress
         self._desk = Desk()
+        self._lengths = Lengths(regenerate_calls=config.tools.calls == "regenerate")
         self._batches: dict[Batch, SegmentWriter] = {}
         self._health = Health(engines, canary(renderer), config.engine.patience)
         self._strikes = 0  # rows given up since the last answer
@@ -68,7 +70,7 @@ class Driver:
         if self._error:
             raise self._error
         writer = SegmentWriter(self._ledger, shard, self._config.generate.flush_s, enough=max(8, self.width))
-        batch = self._desk.lay(shard, rows)
+        batch = self._desk.lay(shard, self._lengths.long_first(rows))
         self._batches[batch] = writer
         try:
             await batch.over.wait()
@@ -103,6 +105,7 @@ class Driver:
                 self._unanswered(batch, failure)
             else:
                 self._strikes = 0
+                self._lengths.seen(planned, turns)
                 self._keep(batch, turns)
 
     def _task_ended(self, worker: asyncio.Task[None]) -> None:

@@ -21,6 +21,7 @@ from reflash.config.engine import EndpointConfig, Patience, ServedConfig
 from reflash.engines.dialects.registry import DIALECTS
 from reflash.engines.endpoint import probe
 from reflash.engines.http import HttpEngine
+from reflash.engines.kept import KeptEngine
 from reflash.engines.launched import LaunchedEngine
 from reflash.engines.layout.gpus import Cards, NvmlCards
 from reflash.engines.process import end, open_log
@@ -41,6 +42,15 @@ PAUSE_S = 0.25
 LOOK = Patience(connect_s=2.0, request_s=10.0)  # of one look whether a server is up
 
 
+async def keep_served(
+    config: ServedConfig, context: int, log_folder: Path | None, cards: Cards | None = None
+) -> list[KeptEngine]:
+    """As `launch_served`, and each server is launched again when it dies."""
+    plan = await prepare(config, context, log_folder, cards)
+    engines = await launch_all(plan, log_folder)
+    return [KeptEngine(e, partial(launch_server, plan, n, log_folder)) for n, e in enumerate(engines)]
+
+
 async def launch_served(
     config: ServedConfig, context: int, log_folder: Path | None, cards: Cards | None = None
 ) -> list[LaunchedEngine]:
@@ -49,12 +59,22 @@ async def launch_served(
     Servers that a dead run left in this folder are ended before. Raises ConfigError where nothing fits, and
     EngineMisconfigured with the first error and the end of its log where a server does not come up; then none is left.
     """
+    return await launch_all(await prepare(config, context, log_folder, cards), log_folder)
+
+
+async def prepare(config: ServedConfig, context: int, log_folder: Path | None, cards: Cards | None = None) -> Plan:
+    """End what a dead run left, and decide what is served on which GPUs. Raises ConfigError where nothing fits."""
     if log_folder is not None:
         for line in await asyncio.to_thread(end_leftovers, log_folder):
             log.warning("%s", line)
     plan = await asyncio.to_thread(make_plan, config, context, cards or NvmlCards())
     for note in plan.notes:
         log.info("%s", note)
+    return plan
+
+
+async def launch_all(plan: Plan, log_folder: Path | None) -> list[LaunchedEngine]:
+    """Launch every server of a plan side by side; raises EngineMisconfigured, and then none is left."""
     starts = [asyncio.ensure_future(launch_server(plan, n, log_folder)) for n in range(len(plan.servers))]
     try:
         return list(await asyncio.gather(*starts))
