@@ -46,6 +46,7 @@ def _options() -> Namespace:
     asked.add_argument("--steps", default="bench,flow", help="compare: in this order")
     asked.add_argument("--sampling", default='{"temperature": 1.0, "top_p": 1.0, "top_k": 0}')
     asked.add_argument("--bench-arg", action="append", default=[], help="one more argument of the engine's benchmark")
+    asked.add_argument("--bench-env", action="append", default=[], help="NAME=VALUE in its environment")
     asked.add_argument("--shards", type=int, default=6)
     asked.add_argument("--shard-rows", type=int, default=450)
     asked.add_argument("--lengths", default="lognormal:210:0.9:1000", help="shards, stops: tokens of each answer")

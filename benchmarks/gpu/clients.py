@@ -50,7 +50,7 @@ def run_bench(
     """Run it; its own figures, and the command."""
     out = options.out / f"{name}.json"
     command = bench_command(options, server, out, rows, seed, more or [])
-    env = dict(pair.split("=", 1) for pair in options.env)
+    env = dict(pair.split("=", 1) for pair in [*options.env, *options.bench_env])
     with (options.out / f"{name}.log").open("w") as log:
         subprocess.run(
             command,
