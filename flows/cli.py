@@ -11,7 +11,6 @@ import typer
 
 from flows.engines_cli import engines_app
 from reflash.errors import ConfigError, ManifestChanged, ReflashError
-from reflash.printable import printable
 
 app = typer.Typer(name="reflash", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 config_app = typer.Typer(no_args_is_help=True, help="What a run config may say.")
@@ -145,8 +144,9 @@ def status(run: Run, as_json: Json = False) -> None:
     if as_json:
         _print_json(found)
     else:
-        for key, value in found.items():
-            typer.echo(f"{key:<16} {printable(str(value), 4096)}")
+        from flows.screen import show_status
+
+        show_status(found)
     raise typer.Exit(0 if found["complete"] else 1)
 
 
@@ -192,8 +192,10 @@ def _leave(words: str, code: int) -> NoReturn:
 
 
 def _regenerate(config: Any, verbose: bool) -> None:
+    from reflash.engines.open import check_engines
     from reflash.plan.preflight import preflight
 
+    check_engines(config.engine, context=config.model.context)
     preflight(config)
     from flows import watch
     from flows.logs import quiet_terminal

@@ -11,7 +11,11 @@ from reflash.errors import ReflashError
 
 # Prefect writes these of each task, without its name: they would bury all others.
 NOISE = ("Finished in state Completed(", "Finished in state NotReady(")
-TOLD = ("Finished in state", "Crash detected! Execution was aborted by an interrupt signal")  # we say these ourselves
+TOLD = (  # what we say ourselves
+    "Finished in state",
+    "Crash detected! Execution was aborted by an interrupt signal",
+    "Task run failed with exception: ",
+)
 
 
 class RunLog(APILogHandler):

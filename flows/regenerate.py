@@ -13,7 +13,7 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 from flows.logs import show_in_run
 from flows.watch import follow
 from reflash.config.run import RunConfig
-from reflash.errors import RunIncomplete
+from reflash.errors import ConfigError, RunIncomplete
 from reflash.generate.fleet import Fleet
 from reflash.ledger.ledger import Ledger, open_ledger
 from reflash.pool import WorkerPool
@@ -59,6 +59,8 @@ def regenerate(config: RunConfig) -> Report:
             attempt = attempt_of(fleet.progress.snapshot(), fleet.engines)
         summaries = [s.result() for s in stages if s.state.is_completed()]
         result = report(config, summaries, attempt)
+    if isinstance(fleet.error, ConfigError):
+        raise fleet.error  # the same command would not go on
     if not result.complete:
         raise RunIncomplete(f"{_what_is_missing(shards, stages, ledger)} {_cause(stages, fleet)}".rstrip())
     ledger.sweep()

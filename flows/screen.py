@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,6 +15,7 @@ from reflash.generate.progress import Snapshot
 from reflash.printable import printable
 from reflash.report.lines import verdict_line
 from reflash.report.report import Report
+from reflash.report.tables import counted_twice, verdict_lines
 from reflash.report.words import counted, duration, share
 
 out = Console()
@@ -54,12 +55,16 @@ def show_report(report: Report) -> None:
     """The short report: verdicts, reasons, examples, where it lies."""
     if report.total.turns:
         out.print(_counts(report))
+        if said := counted_twice(report.total):
+            out.print(Text(said, "dim"))
     if not report.complete or not report.total.turns:
         out.print(Text(verdict_line(report)))
     if report.attempt.tokens_per_s:
         rate = f"{report.attempt.tokens_per_s:,.0f} tok/s"
         tokens = counted(report.attempt.output_tokens, "token")
-        out.print(f"{tokens} in {duration(report.attempt.seconds)}: {rate}")
+        earlier = len(report.attempts) > 1 or (report.attempts and report.untold_turns)
+        which = " in the last attempt" if earlier else ""
+        out.print(f"{tokens} in {duration(report.attempt.seconds)}{which}: {rate}")
     for example in report.examples[:3]:
         out.print()
         out.print(_line("asked", _flat(example["question"])))
@@ -71,17 +76,62 @@ def show_report(report: Report) -> None:
             out.print(_line(name, f"{printable(report.run, 4096)}/{where}"), soft_wrap=True)
 
 
+def show_status(found: Mapping[str, Any]) -> None:
+    """How far a run is, in sentences; `found` is what `run_status` says."""
+    for line in status_lines(found):
+        out.print(Text(printable(line, 4096)), soft_wrap=True)
+
+
+def status_lines(found: Mapping[str, Any]) -> list[str]:
+    """The sentences, the verdict first."""
+    run, rows, shards = found["run"], found["rows"], found["shards"]
+    lines = [f"{run}: {'complete' if found['complete'] else 'not finished'}; answers by {found['model']}"]
+    if not found["planned"]:
+        return [*lines, "There is no plan yet: the same `reflash regenerate` makes it and goes on."]
+    under_way = found["rows_safe"] - found["rows_done"]
+    lines.append(
+        f"Rows: {found['rows_done']:,} of {counted(rows, 'conversation')} finished"
+        + (f"; of the others {under_way:,} lie safe in a shard under way" if under_way else "")
+    )
+    lines.append(
+        f"Shards: {found['shards_done']:,} of {shards:,} whole, {found['shards_published']:,} of them in the dataset"
+    )
+    if found["source_rows_refused"]:
+        rejects = f"with the reasons in {run}/rejects"
+        lines.append(
+            f"Source: {found['source_rows_refused']:,} of {counted(found['source_rows'], 'row')} refused, {rejects}"
+        )
+    return [*lines, *_missing(found)]
+
+
+def _missing(found: Mapping[str, Any]) -> list[str]:
+    """What a run still lacks, and what brings it."""
+    if found["complete"]:
+        return [f"Nothing is missing: {found['run']}/report.md says how it came out."]
+    if not found["shards"]:
+        return ["Nothing is to be done: no row of the source came into the plan."]
+    if found["rows_left"]:
+        first = f"; the first is {found['first_missing']}" if found["first_missing"] else ""
+        what = f"{counted(found['rows_left'], 'conversation')} to answer{first}"
+    elif found["shards_done"] < found["shards"]:
+        what = "every row is answered, but a shard is not yet put together"
+    elif found["shards_published"] < found["shards"]:
+        what = "verdicts and dataset rows of a shard"
+    else:
+        what = "the report of all shards" if found["reported"] else "the report"
+    return [f"Missing: {what}. The same `reflash regenerate` goes on with it."]
+
+
 def _counts(report: Report) -> Table:
     total = report.total
     table = Table(show_header=True, box=None, padding=(0, 2))
     table.add_column("verdict or reason")
     table.add_column("turns", justify="right")
     table.add_column("share", justify="right")
-    for name in ("good", "flagged", "rejected"):
-        count = total.verdicts.get(name, 0)
-        table.add_row(Text(name, "bold"), f"{count:,}", share(count, total.turns))
-    for name, count in total.reasons.items():
-        table.add_row(Text(f"  {name}"), f"{count:,}", share(count, total.turns))
+    for kind, name, count, _ in verdict_lines(total):
+        if kind != "note":
+            shown = Text(name, "bold") if kind == "verdict" else Text(f"  {name}")
+            table.add_row(shown, f"{count:,}", share(count, total.turns))
     return table
 
 

@@ -10,10 +10,12 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import IO
 
 import httpx
 from prefect.events.worker import EventsWorker
@@ -37,34 +39,52 @@ def some_server() -> Iterator[str]:
     """The configured server's API, or that of one which lives as long as the block."""
     configured = PREFECT_API_URL.value()
     if configured:
+        _check_there(str(configured))
         yield str(configured)
         return
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = _start(listening)
-        url = f"http://127.0.0.1:{listening.getsockname()[1]}/api"
+    with tempfile.TemporaryFile("w+b") as printed:
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            server = _start(listening, printed)
+            url = f"http://127.0.0.1:{listening.getsockname()[1]}/api"
+        try:
+            _wait(server, url, printed)
+            with temporary_settings({PREFECT_API_URL: url}):
+                yield url
+        finally:
+            for worker in (APILogWorker, EventsWorker):  # at Python's exit they would try a server that is gone
+                worker.drain_all(timeout=GRACE_S)
+            _stop(server)
+
+
+def _check_there(url: str) -> None:
+    """Raise ConfigError where nobody listens: Prefect itself would try for long, and say so in a traceback."""
     try:
-        _wait(server, url)
-        with temporary_settings({PREFECT_API_URL: url}):
-            yield url
-    finally:
-        for worker in (APILogWorker, EventsWorker):  # at Python's exit they would try a server that is gone, for long
-            worker.drain_all(timeout=GRACE_S)
-        _stop(server)
+        httpx.get(f"{url}/health", timeout=10.0)
+    except httpx.TransportError as error:
+        raise ConfigError(
+            f"PREFECT_API_URL is {url}, but no Prefect server answers there ({error}). Start it (`uv run prefect server"
+            " start`), or unset the variable to run without one"
+        ) from error
 
 
-def _start(listening: socket.socket) -> subprocess.Popen[bytes]:
-    """A child that serves on our socket and ends when its stdin does, which our end closes, however it comes."""
+def _start(listening: socket.socket, printed: IO[bytes]) -> subprocess.Popen[bytes]:
+    """A child that serves on our socket and ends when its stdin does, which our end closes, however it comes.
+
+    What it prints goes to a file: it complains at length of every client that goes away in the middle of a word.
+    """
     settings = get_current_settings().to_environment_variables(exclude_unset=True)
     return subprocess.Popen(
         [sys.executable, "-m", "flows.server", str(listening.fileno())],
         env={**os.environ, **_ENVIRONMENT, **settings},
         stdin=subprocess.PIPE,
+        stdout=printed,
+        stderr=printed,
         pass_fds=(listening.fileno(),),
         start_new_session=True,  # the terminal's Ctrl-C is for the run
     )
 
 
-def _wait(server: subprocess.Popen[bytes], url: str) -> None:
+def _wait(server: subprocess.Popen[bytes], url: str, printed: IO[bytes]) -> None:
     end = time.monotonic() + PATIENCE_S
     with httpx.Client(timeout=2.0) as client:
         while time.monotonic() < end and server.poll() is None:
@@ -74,9 +94,10 @@ def _wait(server: subprocess.Popen[bytes], url: str) -> None:
             except httpx.TransportError:
                 pass
             time.sleep(0.1)
+    printed.seek(0)
     raise ConfigError(
-        f"Prefect's server did not start (exit code {server.poll()}); what it printed stands above."
-        " Start one with `prefect server start` and set PREFECT_API_URL to its address"
+        f"Prefect's server did not start (exit code {server.poll()}). Start one with `prefect server start` and set"
+        f" PREFECT_API_URL to its address. It printed:\n{printed.read().decode(errors='replace')[-3000:]}"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
+from functools import partial
 
 from reflash.config.load import apply_override, parse_config
 from reflash.config.run import RunConfig
@@ -36,9 +37,9 @@ def validate_run(run: str, overrides: Sequence[str] = ()) -> Report:
     if not done:
         raise RunIncomplete(f"{ledger.where}: no shard is finished yet, so there is nothing to judge; go on with it")
     with closing(WorkerPool(config.plan.workers)) as pool:
-        for judged in [pool.submit(validate_shard, config, shard, anew=True) for shard in done]:
-            judged.result()
-        summaries = [f.result() for f in [pool.submit(publish_shard, config, shard) for shard in done]]
+        for _ in pool.in_order(partial(pool.submit, validate_shard, config, shard, anew=True) for shard in done):
+            continue
+        summaries = list(pool.in_order(partial(pool.submit, publish_shard, config, shard) for shard in done))
     drop_doubles(ledger)
     return write_report(config, ledger, summaries, Attempt(0, 0, 0.0, ()))
 

@@ -9,6 +9,7 @@ ReflashError
 ├── ManifestChanged            the run was started with other settings
 ├── RunIncomplete              rows are missing from a run that should hold them all
 ├── RunStopped                 the run was told to stop
+├── WorkerDied                 a worker process was killed, most often for want of memory
 └── EngineError                the engine's side of a request
     ├── EngineRefused          this request will never succeed (400): the row is set aside
     ├── EngineMisconfigured    no request will succeed (401, 404): the run stops
@@ -59,6 +60,12 @@ class RunIncomplete(ReflashError):
 
 class RunStopped(ReflashError):
     """The run was told to stop; what was finished is in its folder."""
+
+
+class WorkerDied(ReflashError):
+    """A worker process was killed, most often for want of memory; what is finished is safe."""
+
+    retryable = True
 
 
 class EngineError(ReflashError):

@@ -8,8 +8,10 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from typing import ParamSpec, TypeVar
+
+from reflash.errors import WorkerDied
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -39,15 +41,33 @@ class WorkerPool:
                 )
             return self._executor.submit(work, *args, **kwargs)
 
+    def run(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a module-level function in a worker, and wait for it. Raises what it raises, or WorkerDied."""
+        return self.result(self.submit(work, *args, **kwargs))
+
+    def result(self, future: Future[T]) -> T:
+        """What `submit` promised. Raises WorkerDied where the process was killed; the next call gets new ones."""
+        try:
+            return future.result()
+        except BrokenExecutor as error:
+            with self._lock:
+                broken, self._executor = self._executor, None
+            if broken is not None:
+                broken.shutdown(wait=False, cancel_futures=True)
+            raise WorkerDied(
+                "a worker process was killed, most often for want of memory. What was finished is safe: give the same"
+                " command again, with fewer workers (plan.workers) or smaller shards in a new run (plan.shard_rows)"
+            ) from error
+
     def in_order(self, calls: Iterable[Callable[[], Future[T]]]) -> Iterator[T]:
         """Results of calls in their order, with a few more calls under way than there are workers."""
         waiting: list[Future[T]] = []
         for call in calls:
             waiting.append(call())
             if len(waiting) > 2 * self.workers:
-                yield waiting.pop(0).result()
+                yield self.result(waiting.pop(0))
         while waiting:
-            yield waiting.pop(0).result()
+            yield self.result(waiting.pop(0))
 
     def close(self) -> None:
         """End the workers; what has not begun is dropped."""

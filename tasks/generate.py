@@ -7,12 +7,12 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.tasks import Task
 
-from reflash.errors import EngineGone, EngineMisconfigured, RunStopped
+from reflash.errors import ConfigError, EngineAbsent, EngineGone, EngineMisconfigured, RunStopped
 from reflash.generate.fleet import Fleet, ShardDone
 from reflash.report.lines import commit_line
 from reflash.types import Shard
 
-FINAL = (RunStopped, EngineMisconfigured, EngineGone)  # trying again would end the same way
+FINAL = (ConfigError, RunStopped, EngineMisconfigured, EngineGone, EngineAbsent)  # trying again would end the same way
 
 
 def may_pass(_task: Task[..., object], _run: TaskRun, state: State[object]) -> bool:

@@ -18,9 +18,11 @@ from reflash.types import Shard
     task_run_name="publish {shard.name}",
     cache_policy=NO_CACHE,
     result_serializer="json",
+    retries=1,  # a worker may be killed for want of memory
+    retry_delay_seconds=5,
 )
 def publish(shard: Shard, config: RunConfig, pool: WorkerPool) -> ShardSummary:
     """Write the good rows and the others, in another process."""
-    summary = pool.submit(publish_shard, config, shard.name).result()
+    summary = pool.run(publish_shard, config, shard.name)
     get_run_logger().info(shard_line(summary))
     return summary

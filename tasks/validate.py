@@ -18,10 +18,12 @@ from reflash.validate.summary import Tally
     task_run_name="validate {shard.name}",
     cache_policy=NO_CACHE,
     result_serializer="json",
+    retries=1,  # a worker may be killed for want of memory
+    retry_delay_seconds=5,
 )
 def validate(shard: Shard, config: RunConfig, pool: WorkerPool) -> Tally:
     """Judge each turn, in another process: no engine waits for it. A reason that hits too many is a warning."""
-    tally = pool.submit(validate_shard, config, shard.name).result()
+    tally = pool.run(validate_shard, config, shard.name)
     for line in alarm_lines(tally.alarms, tally.reasons, tally.turns):
         get_run_logger().warning(f"Shard {shard.name}: {line}")
     return tally

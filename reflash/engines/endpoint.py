@@ -15,7 +15,7 @@ from reflash.config.engine import EndpointConfig
 from reflash.engines.base import Engine
 from reflash.engines.dialects.registry import DIALECTS
 from reflash.engines.failures import failure
-from reflash.engines.http import HttpEngine, open_session, read_body
+from reflash.engines.http import HttpEngine, open_session, read_body, words_of
 from reflash.engines.identity import MODELS, PAGES, Identity, identify, same_model
 from reflash.errors import ConfigError, EngineAbsent, EngineError, EngineMisconfigured
 from reflash.printable import printable
@@ -29,19 +29,22 @@ PAUSE_S = 0.25  # between two attempts to reach a server that is starting
 async def open_endpoints(config: EndpointConfig, model: str = "") -> list[Engine]:
     """Reach every URL and learn what answers there, in the order of the config.
 
-    A warning tells where they serve something else than `model`, the run's. Raises EngineAbsent naming the URL that
-    cannot be reached within `patience.connect_s`, EngineMisconfigured where it refuses the key or speaks nothing known,
-    ConfigError where it is no URL.
+    A warning tells where they serve something else than `model`, the run's, and which URLs are left out because nobody
+    is there. Raises EngineAbsent where nobody is anywhere within `patience.absent_s`, EngineMisconfigured where one
+    refuses the key or speaks nothing known, ConfigError where it is no URL.
     """
     urls = [base_url(url) for url in config.urls]
     key = config.api_key.get_secret_value() if config.api_key else os.environ.get(KEY_VARIABLE) or None
-    opened = await asyncio.gather(*(_open(url, config, key) for url in urls), return_exceptions=True)
+    somebody = asyncio.Event()
+    opened = await asyncio.gather(*(_open(url, config, key, somebody) for url in urls), return_exceptions=True)
     engines = [engine for engine in opened if isinstance(engine, HttpEngine)]
-    for fault in opened:
-        if isinstance(fault, BaseException):
-            for engine in engines:
-                await engine.aclose()
-            raise fault
+    for fault in (f for f in opened if isinstance(f, BaseException)):
+        if engines and isinstance(fault, EngineAbsent):
+            log.warning("%s It is left out.", fault)
+            continue
+        for engine in engines:
+            await engine.aclose()
+        raise fault
     if model:
         _warn_of_others(engines, model)
     return list(engines)
@@ -66,8 +69,8 @@ def base_url(url: str) -> str:
     return str(parsed.with_query(None).with_fragment(None)).rstrip("/").removesuffix("/v1")
 
 
-async def _open(url: str, config: EndpointConfig, key: str | None) -> HttpEngine:
-    who = await probe(url, config, key)
+async def _open(url: str, config: EndpointConfig, key: str | None, somebody: asyncio.Event) -> HttpEngine:
+    who = await _wait_for(url, config, key, somebody)
     return HttpEngine(
         url,
         DIALECTS[who.dialect],
@@ -78,6 +81,25 @@ async def _open(url: str, config: EndpointConfig, key: str | None) -> HttpEngine
         version=who.version,
         context=who.context,
     )
+
+
+async def _wait_for(url: str, config: EndpointConfig, key: str | None, somebody: asyncio.Event) -> Identity:
+    """Who is at a URL; one that is not there is waited for, and that is said once. Less long where another is there."""
+    patience = config.patience
+    began, told = monotonic(), False
+    while True:
+        try:
+            who = await probe(url, config, key)
+        except EngineAbsent as error:
+            left = (patience.connect_s if somebody.is_set() else patience.absent_s) - (monotonic() - began)
+            if left <= 0:
+                raise EngineAbsent(f"{error} Waited {monotonic() - began:.0f} s (engine.patience).") from None
+            if not told:
+                log.warning("%s Waiting for it, %.0f s at most.", error, left)
+                told = True
+        else:
+            somebody.set()
+            return who
 
 
 async def probe(url: str, config: EndpointConfig, key: str | None) -> Identity:
@@ -110,7 +132,7 @@ async def _pages(session: aiohttp.ClientSession, url: str, patience_s: float) ->
         else:
             return {page: body for page, body in zip(PAGES, pages, strict=True) if body is not None}
         await asyncio.sleep(min(PAUSE_S, max(0.0, end - monotonic())))
-    raise EngineAbsent(f"{fault or url} (not there within {patience_s:g} s; is the engine running? see `urls`)")
+    raise EngineAbsent(f"{fault or url}: no engine answers there. Is it running? See `engine.urls`.")
 
 
 async def _page(session: aiohttp.ClientSession, url: str, page: str) -> bytes | None:
@@ -120,7 +142,7 @@ async def _page(session: aiohttp.ClientSession, url: str, page: str) -> bytes | 
             raw = await read_body(response, url)
             status = response.status
     except (aiohttp.ClientError, OSError) as error:
-        said = printable(str(error) or type(error).__name__)
+        said = words_of(error)
     else:
         # A proxy may forbid the other pages; and a page that is only busy must not make vLLM look like a chat server.
         if status in (429, 503) or (page == MODELS and (status in (401, 403) or status >= 500)):

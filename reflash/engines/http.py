@@ -95,7 +95,7 @@ class HttpEngine:
         except aiohttp.ClientConnectorCertificateError:
             fault = EngineMisconfigured(f"{self.name}: its certificate is not trusted (check the host name in `urls`)")
         except aiohttp.ClientConnectorError as error:
-            fault = EngineAbsent(f"{self.name}: {self._clean(str(error))}")
+            fault = EngineAbsent(f"{self.name}: {self._clean(words_of(error))}")
         except (aiohttp.ClientError, OSError) as error:
             fault = EngineLost(f"{self.name}: {self._clean(str(error) or type(error).__name__)}")
         else:
@@ -141,6 +141,12 @@ class HttpEngine:
     def _clean(self, text: str) -> str:
         """Servers repeat a key that they do not know, and aiohttp what they sent."""
         return printable(text.replace(self._api_key, "***") if self._api_key else text, LONGEST_FAULT)
+
+
+def words_of(error: Exception) -> str:
+    """What a connection error says, without the library's repetitions of the address."""
+    inner = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    return printable((getattr(inner, "strerror", None) or str(error) or type(error).__name__).lower())
 
 
 async def read_body(response: aiohttp.ClientResponse, engine: str) -> bytes:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from reflash.engines.base import Engine
 from reflash.engines.load import Load
-from reflash.errors import EngineError, EngineGone, EngineLost, EngineStarting
+from reflash.errors import ConfigError, EngineError, EngineGone, EngineLost, EngineStarting
 from reflash.types import Completion, Prompt
 
 log = logging.getLogger(__name__)
@@ -80,7 +80,14 @@ class KeptEngine:
         self._starting = asyncio.create_task(self._start(engine, why))
 
     async def _start(self, old: Engine, why: str) -> None:
-        await old.aclose()
+        try:
+            await old.aclose()
+            await self._until_there(why)
+        except Exception as error:  # whatever it was: requests wait for this task's word
+            log.exception("%s cannot be launched again", self.name)
+            self._gone = f"{self.name} died ({why}) and cannot be launched again: {error}"
+
+    async def _until_there(self, why: str) -> None:
         if time.monotonic() - self._started > LIVED_S:
             self._restarts = 0
         while self._restarts < RESTARTS:
@@ -89,7 +96,7 @@ class KeptEngine:
             await asyncio.sleep(self._backoff_s * 2 ** (self._restarts - 1) if self._restarts > 1 else 0)
             try:
                 self._engine = await self._launch()
-            except EngineError as error:
+            except (EngineError, ConfigError, OSError) as error:
                 why = str(error)
             else:
                 self._started = time.monotonic()

@@ -33,9 +33,7 @@ async def launch_llamacpp(config: LlamaCppConfig, context: int, log: Path | None
     It logs to the file `log`. Raises ConfigError where there is no such model or it knows less context,
     EngineMisconfigured with the end of the log where the server does not come up.
     """
-    model = local_path(config.model)
-    if not model.is_file():
-        raise ConfigError(f"engine.model: there is no file {config.model}")
+    model = model_file(config.model)
     written = open_log(log)
     process = _start(model, config, context, written)
     try:
@@ -51,6 +49,14 @@ async def launch_llamacpp(config: LlamaCppConfig, context: int, log: Path | None
                 f"llama.cpp with {config.model} {what} ({fault}){remedy(last)}. The end of its log:\n{last}"
             ) from fault
         raise
+
+
+def model_file(name: str) -> Path:
+    """The file of the weights; raises ConfigError where it is not there."""
+    model = local_path(name)
+    if not model.is_file():
+        raise ConfigError(f"engine.model: there is no file {name}")
+    return model
 
 
 async def _ready(process: subprocess.Popen[bytes], model: Path, config: LlamaCppConfig, context: int) -> HttpEngine:

@@ -45,3 +45,28 @@ async def open_engines(config: EngineConfig, *, context: int, log_folder: Path |
             return [open_scripted(config)]
         case _:
             assert_never(config)
+
+
+def check_engines(config: EngineConfig, *, context: int) -> None:
+    """Look for what can be seen to be wrong without launching or asking anything. Raises ConfigError."""
+    match config:
+        case EndpointConfig():
+            from reflash.engines.endpoint import base_url
+
+            for url in config.urls:
+                base_url(url)
+        case LlamaCppConfig():
+            from reflash.engines.llamacpp import model_file
+
+            model_file(config.model)
+        case VllmConfig() | SglangConfig():
+            from reflash.engines.layout.gpus import NvmlCards
+            from reflash.engines.serve.plan import make_plan
+
+            make_plan(config, context, NvmlCards())
+        case ScriptedConfig():
+            from reflash.engines.scripted import open_scripted
+
+            open_scripted(config)
+        case _:
+            assert_never(config)

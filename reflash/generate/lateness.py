@@ -42,21 +42,26 @@ class Lateness:
 
 
 async def first_of(send: Callable[[int], Coroutine[Any, Any, T]], lateness: Lateness, most: int) -> T:
-    """Send, and send again whenever the last one is late, `most` times in all; the first answer or error counts.
+    """Send, and send again whenever the last one is late, `most` times in all; the first answer counts.
 
-    `send` is told which time it is, from 0. The others are cancelled, so that an engine that works on them stops.
+    `send` is told which time it is, from 0. An error counts only when nothing else is under way: the one that is late
+    may still be worked on. The others are cancelled then, so that an engine that works on them stops.
     """
     sent = {asyncio.create_task(send(0))}
-    began = time.monotonic()
+    times, began = 1, time.monotonic()
     try:
         while True:
-            wait = lateness.look_again_s(time.monotonic() - began) if len(sent) < most else None
+            wait = lateness.look_again_s(time.monotonic() - began) if times < most else None
             done, _ = await asyncio.wait(sent, timeout=wait, return_when=asyncio.FIRST_COMPLETED)
-            if done:
-                return done.pop().result()
-            if lateness.late(time.monotonic() - began):
-                sent.add(asyncio.create_task(send(len(sent))))
-                began = time.monotonic()
+            answered = next((task for task in done if not task.exception()), None)
+            if answered:
+                return answered.result()
+            if done == sent:
+                return done.pop().result()  # raises
+            sent -= done
+            if times < most and lateness.late(time.monotonic() - began):
+                sent.add(asyncio.create_task(send(times)))
+                times, began = times + 1, time.monotonic()
     finally:
         await _cancel(sent)
 

@@ -31,6 +31,7 @@ class Watched:
     tokens: int = -1
     since: float = 0.0  # when they last grew, or nothing was under way
     told: bool = False  # that it holds less than asked for
+    speaks: bool = False  # whether it has ever given its figures
 
 
 class Watch:
@@ -48,7 +49,7 @@ class Watch:
             for (station, watched), load in zip(self._watched, loads, strict=True):
                 if load is not None:
                     self._fit(station, watched, load)
-                    self._check_progress(station, watched, load)
+                self._check_progress(station, watched, load)
 
     def _fit(self, station: Station, watched: Watched, load: Load) -> None:
         station.gate.resize(watched.width.see(load))
@@ -57,10 +58,13 @@ class Watch:
             asked, holds = watched.width.most, load.running
             log.warning("%s holds %s of the %d requests asked for: %s", station.engine.name, holds, asked, WIDEN)
 
-    def _check_progress(self, station: Station, watched: Watched, load: Load) -> None:
+    def _check_progress(self, station: Station, watched: Watched, load: Load | None) -> None:
+        """No figures are no progress either, from an engine that gave some before: it may be frozen whole."""
         now = time.monotonic()
-        if load.generated is None or load.generated != watched.tokens or not station.gate.taken:
-            watched.tokens, watched.since = load.generated or 0, now
+        watched.speaks = watched.speaks or (load is not None and load.generated is not None)
+        tokens = watched.tokens if load is None or load.generated is None else load.generated
+        if not watched.speaks or tokens != watched.tokens or not station.gate.taken:
+            watched.tokens, watched.since = tokens, now
             return
         if now - watched.since < self._stall_s:
             return

@@ -181,10 +181,14 @@ class Ledger:
 
     def write_verdicts(self, shard: str, judgements: Sequence[Judgement], rules: str) -> None:
         """Keep the judgements on a part; `rules` is what they were made by, as text."""
-        self._files.put(names.verdicts(shard), judgement_table(judgements), rules=rules)
+        tag = str(self.store.tag(names.part(shard)))
+        self._files.put(names.verdicts(shard), judgement_table(judgements), rules=rules, part=tag)
 
     def verdicts(self, shard: str, rules: str | None = None) -> list[Judgement] | None:
-        """The judgements on a part, None where there are none made by these rules. Torn ones count as absent."""
+        """The judgements on a part, None where there are none of this very part made by these rules.
+
+        Torn ones count as absent.
+        """
         table = self._verdicts(shard)
         if table is None or rules not in (None, fact(table, "rules")):
             return None
@@ -261,10 +265,12 @@ class Ledger:
 
     def _verdicts(self, shard: str) -> pa.Table | None:
         try:
-            return self._files.get(names.verdicts(shard))
+            table = self._files.get(names.verdicts(shard))
         except StoreError as error:
             log.warning("%s; they are made again", error)
             return None
+        stale = table is not None and fact(table, "part") != str(self.store.tag(names.part(shard)))
+        return None if stale else table
 
     def _put_part(self, shard: str, turns: Mapping[str, int]) -> bool:
         finished = self.finished(shard)

@@ -9,7 +9,7 @@ from reflash.publish.summary import ShardSummary
 from reflash.report.report import Report
 from reflash.report.words import ranked, share
 from reflash.types import Shard
-from reflash.validate.checks import REASONS
+from reflash.validate.checks import REASONS, WEIGHTS
 
 Table = list[dict[str, Any]]
 
@@ -53,17 +53,40 @@ def shards_table(summaries: Sequence[ShardSummary]) -> Table:
 
 
 def verdicts_table(report: Report) -> Table:
-    """Turns by verdict, then by reason, with what each reason means."""
-    counted = [
-        *(("verdict", name, report.total.verdicts.get(name, 0), meaning) for name, meaning in VERDICTS.items()),
-        *(("reason", name, n, REASONS.get(name, "")) for name, n in ranked(report.total.reasons).items()),
-        *(("note", name, n, REASONS.get(name, "")) for name, n in ranked(report.total.notes).items()),
-    ]
+    """Turns by verdict, under each the reasons for it with their meanings, then the notes."""
     turns = report.total.turns
     return [
         {"kind": kind, "name": name, "turns": f"{n:,}", "share": share(n, turns), "meaning": meaning}
-        for kind, name, n, meaning in counted
+        for kind, name, n, meaning in verdict_lines(report.total)
     ]
+
+
+def verdict_lines(total: ShardSummary) -> list[tuple[str, str, int, str]]:
+    """Kind, name, turns and meaning: each verdict, under it the reasons that lead to it, then the notes.
+
+    A reason counts every turn that has it: a flagged one may stand on turns that are rejected for another.
+    """
+    lines: list[tuple[str, str, int, str]] = []
+    for verdict, meaning in VERDICTS.items():
+        lines.append(("verdict", verdict, total.verdicts.get(verdict, 0), meaning))
+        lines += [("reason", name, n, REASONS.get(name, "")) for name, n in _leading_to(verdict, total.reasons)]
+    return lines + [("note", name, n, REASONS.get(name, "")) for name, n in ranked(total.notes).items()]
+
+
+def counted_twice(total: ShardSummary) -> str:
+    """Why the reasons do not add up to the verdicts above them; "" where they do."""
+    for verdict in ("flagged", "rejected"):
+        if sum(n for _, n in _leading_to(verdict, total.reasons)) != total.verdicts.get(verdict, 0):
+            return (
+                "A turn counts under each of its reasons; one that has a reason to reject it is rejected, whatever else"
+                " it has."
+            )
+    return ""
+
+
+def _leading_to(verdict: str, reasons: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Reasons of that weight, the most frequent first; one that is no longer known is of those that reject."""
+    return [(name, n) for name, n in ranked(reasons).items() if WEIGHTS.get(name, "rejected") == verdict]
 
 
 def _good_share(summary: ShardSummary) -> float:

@@ -8,8 +8,8 @@ from reflash.publish.summary import BIN_S, ShardSummary, bin_edge
 from reflash.report.charts import binned_lengths_chart, throughput_chart
 from reflash.report.lines import verdict_line
 from reflash.report.report import Report
-from reflash.report.tables import VERDICTS
-from reflash.report.words import code, duration, foreign, last_part, moment, ranked, share, table
+from reflash.report.tables import counted_twice, verdict_lines
+from reflash.report.words import code, duration, foreign, last_part, moment, share, table
 from reflash.validate.checks import REASONS
 
 LONGEST_GAP = 6  # intervals without a token that are drawn as they were
@@ -57,12 +57,13 @@ def _verdicts(report: Report) -> str:
     turns = report.total.turns
     if not turns:
         return "No turn has its verdict yet." if report.planned_turns else "No turn was planned."
-    rows = [(f"**{name}**", report.total.verdicts.get(name, 0), meaning) for name, meaning in VERDICTS.items()]
-    rows += [(f"`{k}`", v, REASONS.get(k, "")) for k, v in ranked(report.total.reasons).items()]
-    rows += [(f"`{k}` (note)", v, REASONS.get(k, "")) for k, v in ranked(report.total.notes).items()]
-    return table(
-        ("verdict or reason", "turns", "share", "meaning"), [(a, f"{n:,}", share(n, turns), b) for a, n, b in rows]
-    )
+    written = {"verdict": "**{}**", "reason": "`{}`", "note": "`{}` (note)"}
+    rows: list[tuple[object, ...]] = [
+        (written[kind].format(name), f"{n:,}", share(n, turns), meaning)
+        for kind, name, n, meaning in verdict_lines(report.total)
+    ]
+    told = table(("verdict or reason", "turns", "share", "meaning"), rows)
+    return "\n\n".join(part for part in (told, counted_twice(report.total)) if part)
 
 
 def _output(report: Report) -> str:
@@ -79,7 +80,10 @@ def _output(report: Report) -> str:
 
 
 def _attempts(report: Report) -> str:
-    rows: list[tuple[object, ...]] = [
+    rows: list[tuple[object, ...]] = []
+    if report.attempts and report.untold_turns:
+        rows.append(("ended without a report", f"{report.untold_turns:,}", "", "", "", ""))
+    rows += [
         (
             moment(a.ended),
             f"{a.turns:,}",
@@ -90,8 +94,6 @@ def _attempts(report: Report) -> str:
         )
         for a in report.attempts
     ]
-    if report.attempts and report.untold_turns:
-        rows.append(("ended without a report", f"{report.untold_turns:,}", "", "", "", ""))
     header = ("attempt ended", "turns", "output tokens", "time", "tok/s", "engines")
     return "## Attempts\n\n" + table(header, rows) if rows else ""
 

@@ -77,6 +77,15 @@ class Store:
         except _FAULTS as error:
             raise self._fault("read", name, error) from error
 
+    def tag(self, name: str) -> str | None:
+        """A text that changes whenever the object is written, None where there is none."""
+        try:
+            return str(obstore.head(self._objects, name)["e_tag"])
+        except FileNotFoundError:
+            return None
+        except _FAULTS as error:
+            raise self._fault("read", name, error) from error
+
     def under(self, prefix: str) -> list[Found]:
         """All objects under a folder name, sorted by name."""
         try:

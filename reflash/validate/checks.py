@@ -14,7 +14,7 @@ import orjson
 
 from reflash.loop import tail_period
 from reflash.types import ToolCall
-from reflash.validate.check import Check, check
+from reflash.validate.check import Check, Weight, check
 from reflash.validate.row import Row
 from reflash.validate.spelling import differs
 
@@ -279,3 +279,6 @@ CHECKS: tuple[Check, ...] = (
 
 REASONS: Mapping[str, str] = MappingProxyType({c.reason: c.meaning for c in CHECKS})
 """Every reason and note, and what it means to a reader."""
+
+WEIGHTS: Mapping[str, Weight] = MappingProxyType({c.reason: c.weight for c in CHECKS})
+"""What each of them makes of a turn that has no other."""

@@ -10,7 +10,7 @@ import pytest
 
 from reflash.engines.kept import RESTARTS, KeptEngine
 from reflash.engines.scripted import Said, ScriptedEngine, echo
-from reflash.errors import EngineGone, EngineLost, EngineMisconfigured, EngineStarting
+from reflash.errors import ConfigError, EngineGone, EngineLost, EngineMisconfigured, EngineStarting
 from reflash.types import Prompt, Sampling
 
 PROMPT = Prompt("a", 0, (3, 20, 0, 4), 4, Sampling())
@@ -90,6 +90,17 @@ def test_a_launch_that_fails_counts_and_is_tried_again() -> None:
 
     run(launcher, scenario)
     assert launcher.launched == 4
+
+
+@pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), ConfigError("no GPU"), ValueError("ours")])
+def test_a_launch_that_fails_for_any_reason_ends_in_a_clear_word(fault: Exception) -> None:
+    launcher = Launcher(dead, fault)
+
+    async def scenario(engine: KeptEngine) -> None:
+        with pytest.raises(EngineGone, match=str(fault.args[-1])):
+            await until_there(engine)
+
+    run(launcher, scenario)
 
 
 def test_one_that_stands_still_is_launched_again_on_request() -> None:

@@ -87,7 +87,7 @@ def test_another_seed_is_refused_and_named(tmp_path: Path) -> None:
 def test_a_run_whose_engine_is_gone_fails_and_says_what_is_missing(tmp_path: Path) -> None:
     from flows.regenerate import regenerate
 
-    patience = {"attempts": 1, "backoff_s": 0.01, "connect_s": 1}
+    patience = {"attempts": 1, "backoff_s": 0.01, "connect_s": 1, "absent_s": 1}
     engine = {"kind": "endpoint", "urls": ["http://127.0.0.1:9"], "dialect": "vllm", "model": "m", "patience": patience}
     run = settings(tmp_path, engine=engine, generate={"retries": 0})
     with pytest.raises(

@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from flows import screen
+from flows.screen import show_status, status_lines
 from reflash.generate.progress import Snapshot
 from reflash.report.attempt import Attempt
 from reflash.report.report import Report
@@ -118,3 +119,82 @@ def test_the_folder_of_rejects_is_named_where_there_is_one(
 ) -> None:
     screen.show_report(report(summary(verdicts=verdicts), source_counts=counts))
     assert ("/runs/one/rejects" in shown.getvalue()) == named
+
+
+def test_reasons_stand_under_their_verdicts(shown: io.StringIO) -> None:
+    reasons = {"loop": 1, "placeholder": 2, "empty": 3}
+    screen.show_report(report(summary(verdicts={"good": 4, "flagged": 2, "rejected": 4}, reasons=reasons)))
+    names = [line.replace(ESC + "[1m", "").split()[0] for line in shown.getvalue().splitlines() if "%" in line]
+    assert names == ["good", "flagged", "placeholder", "rejected", "empty", "loop"]
+    assert "A turn counts under each" not in shown.getvalue()
+
+
+def test_reasons_that_do_not_add_up_to_the_verdicts_are_explained(shown: io.StringIO) -> None:
+    screen.show_report(report(summary(verdicts={"good": 9, "rejected": 1}, reasons={"loop": 1, "placeholder": 1})))
+    assert "A turn counts under each of its reasons" in shown.getvalue()
+
+
+LAST = Attempt(3, 1500, 5.0, ("1 × vLLM 1.0",), ended=2.0)
+
+
+@pytest.mark.parametrize(
+    ("attempts", "turns", "said"),
+    [
+        ((LAST,), 3, False),
+        ((Attempt(7, 900, 5.0, ("1 × vLLM 1.0",), ended=1.0), LAST), 10, True),
+        ((LAST,), 10, True),  # seven of an attempt that was killed
+    ],
+)
+def test_tokens_are_of_the_last_attempt_where_there_were_others(
+    shown: io.StringIO, attempts: tuple[Attempt, ...], turns: int, said: bool
+) -> None:
+    screen.show_report(report(summary(engines={"e": turns}), attempt=LAST, attempts=attempts))
+    assert ("in the last attempt: " in shown.getvalue()) == said
+
+
+STATUS: dict[str, Any] = {
+    "run": "/runs/one",
+    "model": "owner/model",
+    "complete": False,
+    "planned": True,
+    "reported": True,
+    "shards": 3,
+    "shards_done": 3,
+    "shards_published": 3,
+    "rows": 5000,
+    "rows_done": 5000,
+    "rows_safe": 5000,
+    "rows_left": 0,
+    "first_missing": None,
+    "source_rows": 5000,
+    "source_rows_refused": 0,
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"complete": True}, "Nothing is missing: /runs/one/report.md says how it came out."),
+        ({"planned": False, "shards": 0, "rows": 0}, "There is no plan yet"),
+        ({"shards": 0, "shards_done": 0, "rows": 0}, "Nothing is to be done"),
+        ({"rows_done": 3000, "rows_safe": 3500, "rows_left": 1500}, "of the others 500 lie safe"),
+        ({"rows_left": 1500, "first_missing": "a (b.jsonl row 3)"}, "1,500 conversations to answer; the first is a (b"),
+        ({"shards_done": 2, "shards_published": 2}, "a shard is not yet put together"),
+        ({"shards_published": 2}, "Missing: verdicts and dataset rows of a shard."),
+        ({"reported": False}, "Missing: the report."),
+        ({"source_rows_refused": 7}, "Source: 7 of 5,000 rows refused, with the reasons in /runs/one/rejects"),
+    ],
+)
+def test_the_status_is_told_in_sentences(changes: dict[str, Any], said: str) -> None:
+    lines = status_lines(STATUS | changes)
+    assert any(said in line for line in lines), lines
+    assert not any(key in line for line in lines for key in STATUS if "_" in key)
+    assert lines[0].startswith("/runs/one: complete" if changes.get("complete") else "/runs/one: not finished")
+
+
+def test_a_status_obeys_no_markup_and_breaks_no_line(shown: io.StringIO) -> None:
+    show_status(STATUS | {"run": "/runs/[bold]x/" + "y" * 600, "model": f"m{ESC}[31m"})
+    lines = shown.getvalue().splitlines()
+    assert len(lines) == 4
+    assert "[bold]x" in lines[0]
+    assert ESC not in shown.getvalue()

@@ -75,6 +75,7 @@ def test_status_counts_what_lies_there_and_names_the_first_missing_row(tmp_path:
     assert not found["complete"]
     assert (found["shards"], found["shards_done"], found["rows"], found["rows_left"]) == (3, 2, 5, 1)
     assert found["first_missing"] == f"row-0004 ({tmp_path}/rows.jsonl row 5)"
+    assert (found["source_rows"], found["source_rows_refused"]) == (5, 0)
 
 
 PARTS_OF_A_RUN = ["parts/00001.parquet", "dataset/data/train-00001.parquet", "report.json"]

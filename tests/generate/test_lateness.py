@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from reflash.errors import EngineAbsent
 from reflash.generate.lateness import ENOUGH, Lateness, first_of
 
 
@@ -80,3 +81,22 @@ def test_a_cancelled_question_leaves_no_request_behind() -> None:
         assert under_way == 0
 
     asyncio.run(scenario())
+
+
+def test_the_error_of_a_second_sending_leaves_the_first_alone() -> None:
+    async def send(again: int) -> int:
+        if again:
+            raise EngineAbsent("nobody there")
+        await asyncio.sleep(0.8)
+        return again
+
+    assert asyncio.run(asyncio.wait_for(first_of(send, learned(0.01), 3), 10)) == 0
+
+
+def test_when_all_fail_the_last_error_is_told() -> None:
+    async def send(again: int) -> int:
+        await asyncio.sleep(0 if again else 0.5)
+        raise EngineAbsent(f"sending {again}")
+
+    with pytest.raises(EngineAbsent, match="sending 0"):
+        asyncio.run(asyncio.wait_for(first_of(send, learned(0.01), 2), 10))

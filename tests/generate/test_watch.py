@@ -61,6 +61,13 @@ def test_an_engine_without_a_token_is_launched_again() -> None:
     assert "no token" in engine.restarts[0]
 
 
+def test_an_engine_that_falls_silent_under_work_is_launched_again() -> None:
+    said = iter([Load(running=8, waiting=0, generated=1000)])
+    engine = Told(lambda: next(said, None), 8)
+    watched(engine, busy=8, stall_s=0.1)
+    assert engine.restarts
+
+
 def test_one_that_is_not_ours_is_named(caplog: pytest.LogCaptureFixture) -> None:
     watched(Told(lambda: Load(running=8, waiting=0, generated=1000), 8, ours=False), busy=8, stall_s=0.1)
     assert "for you to restart" in caplog.text

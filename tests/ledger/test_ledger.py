@@ -284,6 +284,18 @@ def test_verdicts_made_by_other_rules_are_made_again(ledger: Ledger) -> None:
     assert ledger.verdicts("00000", "two") is None
 
 
+def test_verdicts_on_a_part_that_was_made_again_count_as_absent(ledger: Ledger) -> None:
+    plan = rows(1)
+    turns = {p.conversation.id: 1 for p in plan}
+    for writer in ("first", "second"):
+        ledger.write_segment("00000", writer, 0, [turn(plan[0].conversation.id)])
+        ledger.commit("00000", turns)
+        assert ledger.verdicts("00000") is None
+        ledger.write_verdicts("00000", [Judgement(plan[0].conversation.id, 0, "good")], rules="{}")
+        assert ledger.verdicts("00000") is not None
+        ledger.store.delete(["parts/00000.parquet"])
+
+
 def test_a_plan_without_its_index_is_not_whole(ledger: Ledger) -> None:
     ledger.write_shard("00000", rows(2))
     assert ledger.shards() is None

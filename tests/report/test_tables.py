@@ -37,17 +37,37 @@ def test_the_worst_shard_stands_first_and_names_what_is_wrong() -> None:
     assert found[0]["per turn"] == "150"
 
 
-def test_verdicts_come_before_reasons_and_reasons_before_notes() -> None:
+def test_each_reason_stands_under_the_verdict_that_it_leads_to_and_notes_come_last() -> None:
     found = verdicts_table(report(MIXED))
     assert [(row["kind"], row["name"], row["share"]) for row in found] == [
         ("verdict", "good", "75.0%"),
         ("verdict", "flagged", "5.0%"),
+        ("reason", "placeholder", "5.0%"),
         ("verdict", "rejected", "20.0%"),
         ("reason", "loop", "20.0%"),
-        ("reason", "placeholder", "5.0%"),
         ("note", "retokenized", "0.4%"),
     ]
     assert all(row["meaning"] for row in found)
+
+
+def test_the_markdown_puts_reasons_under_their_verdicts_too() -> None:
+    text = report_markdown(report(MIXED))
+    order = ["**good**", "**flagged**", "`placeholder`", "**rejected**", "`loop`", "`retokenized` (note)"]
+    places = [text.index(f"| {name} |") for name in order]
+    assert places == sorted(places)
+    assert "A turn counts under each of its reasons" not in text
+
+
+def test_a_reason_of_a_turn_rejected_for_another_counts_under_its_own_weight_and_that_is_said() -> None:
+    both = summary(verdicts={"good": 9, "rejected": 1}, reasons={"loop": 1, "placeholder": 1})
+    found = [(row["name"], row["turns"]) for row in verdicts_table(report(both))]
+    assert found == [("good", "9"), ("flagged", "0"), ("placeholder", "1"), ("rejected", "1"), ("loop", "1")]
+    assert "A turn counts under each of its reasons" in report_markdown(report(both))
+
+
+def test_a_reason_that_is_no_longer_known_stands_under_rejected() -> None:
+    old = summary(verdicts={"good": 9, "rejected": 1}, reasons={"of-old": 1})
+    assert [row["name"] for row in verdicts_table(report(old))][-1] == "of-old"
 
 
 def test_cells_are_plain_text() -> None:

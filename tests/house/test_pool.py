@@ -1,0 +1,29 @@
+"""Worker processes: one that is killed is an error with a remedy, and the next call gets new ones."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import closing
+from functools import partial
+
+import pytest
+
+from reflash.errors import WorkerDied
+from reflash.pool import WorkerPool
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_killed_worker_is_told_with_a_remedy_and_replaced() -> None:
+    with closing(WorkerPool(1)) as pool:
+        with pytest.raises(WorkerDied, match=r"plan\.workers"):
+            pool.run(die)
+        assert pool.run(abs, -3) == 3
+
+
+def test_results_come_in_the_order_of_the_calls() -> None:
+    with closing(WorkerPool(2)) as pool:
+        assert list(pool.in_order(partial(pool.submit, abs, -n) for n in range(20))) == list(range(20))
