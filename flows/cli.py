@@ -12,7 +12,13 @@ import typer
 from flows.engines_cli import engines_app
 from reflash.errors import ConfigError, ManifestChanged, ReflashError
 
-app = typer.Typer(name="reflash", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(
+    name="reflash",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",  # paragraphs flow to the width of the terminal; the default keeps line breaks
+)
 config_app = typer.Typer(no_args_is_help=True, help="What a run config may say.")
 app.add_typer(config_app, name="config")
 app.add_typer(engines_app, name="engines")
@@ -43,7 +49,7 @@ def about(
     """Regenerate the answers of a training set with the model that will serve, and prove each row fit to train on.
 
     Start with `reflash demo`: it needs no GPU and takes about two minutes. Then look at your own set with `reflash
-    inspect`, write a config (`reflash config schema` explains every key) and run `reflash regenerate`.
+    inspect`, write a config (`reflash config example` prints one to begin with) and run `reflash regenerate`.
     """
 
 
@@ -128,7 +134,7 @@ def inspect(
     """Look at a set before using it: what each row is, and why some are unfit.
 
     Tokenized sets (input_ids, loss_mask) are told apart from conversations by their columns. Exits 1 where no row
-    can be used, or a file cannot be read; the others are looked at all the same.
+    can be used, or a file cannot be read (the others are looked at all the same), 2 where there is no such path.
     """
     from flows.inspecting import inspect_paths
 
@@ -176,6 +182,16 @@ def schema() -> None:
     from reflash.config.run import RunConfig
 
     _print_json(RunConfig.model_json_schema())
+
+
+@config_app.command()
+def example(
+    engine: Annotated[str, typer.Option(help="Kind of engine: vllm, sglang, endpoint, llamacpp.")] = "vllm",
+) -> None:
+    """Print a config to begin with: YAML with every key, its default, and what it means."""
+    from reflash.config.example import example as text
+
+    typer.echo(text(engine), nl=False)
 
 
 def main() -> None:

@@ -26,7 +26,7 @@ def install(
 ) -> None:
     """Make an environment that holds an engine, by uv.
 
-    `engine.kind: vllm` or `sglang` in a run config then finds it; one that was put elsewhere is named as
+    A run config with `engine.kind: vllm` (or `sglang`) then finds it; one that was put elsewhere is named there as
     `engine.python`. Every version in it is written down in its requirements.lock.
     """
     from reflash.engines.provision.install import install as make

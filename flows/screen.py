@@ -87,7 +87,7 @@ def status_lines(found: Mapping[str, Any]) -> list[str]:
     run, rows, shards = found["run"], found["rows"], found["shards"]
     lines = [f"{run}: {'complete' if found['complete'] else 'not finished'}; answers by {found['model']}"]
     if not found["planned"]:
-        return [*lines, "There is no plan yet: the same `reflash regenerate` makes it and goes on."]
+        return [*lines, "There is no plan yet: the command that began the run makes it and goes on."]
     under_way = found["rows_safe"] - found["rows_done"]
     lines.append(
         f"Rows: {found['rows_done']:,} of {counted(rows, 'conversation')} finished"
@@ -119,7 +119,7 @@ def _missing(found: Mapping[str, Any]) -> list[str]:
         what = "verdicts and dataset rows of a shard"
     else:
         what = "the report of all shards" if found["reported"] else "the report"
-    return [f"Missing: {what}. The same `reflash regenerate` goes on with it."]
+    return [f"Missing: {what}. The command that began the run goes on with it."]
 
 
 def _counts(report: Report) -> Table:

@@ -3,6 +3,7 @@
 ReflashError
 ├── ConfigError                a setting that cannot work
 ├── SourceError                a source that cannot be read (file, Hub id)
+│   └── SourceAbsent           nothing is at its path: a ConfigError too
 ├── RenderError                a tokenizer or template that cannot be used, or a conversation it refuses
 ├── StoreError                 the run's folder could not be read or written
 │   └── AlreadyExists          put-if-absent came second
@@ -36,6 +37,10 @@ class ConfigError(ReflashError):
 
 class SourceError(ReflashError):
     """A source that cannot be read; the text names the file or Hub id."""
+
+
+class SourceAbsent(SourceError, ConfigError):
+    """Nothing is at a source's path: a setting that cannot work."""
 
 
 class RenderError(ReflashError):

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from reflash.config.keys import all_keys, keys_of, nearest, unknown_key
+from reflash.config.keys import all_keys, keys_of, kinds_of, no_such_kind, unknown_key
 from reflash.printable import printable
 
 _PLAIN = {
@@ -24,13 +24,13 @@ _PLAIN = {
     "string_type": "must be text; write a number or a yes in quotes",
     "string_too_short": "must not be empty",
     "tuple_type": "must be a list: [one, two]",
-    "dict_type": "must hold names and values: {NAME: value}",
+    "dict_type": "must hold names and values: NAME: value",
     "greater_than": "must be greater than {gt}",
     "greater_than_equal": "must be at least {ge}",
     "less_than": "must be less than {lt}",
     "less_than_equal": "must be at most {le}",
-    "literal_error": "must be one of {expected}",
-    "too_short": "needs at least {min_length}",
+    "invalid_key": "is no name of a setting: those are text",
+    "too_short": "must hold at least {min_length}",
 }
 
 
@@ -48,13 +48,13 @@ def _line(error: ErrorDetails) -> str:
         case "missing":
             said = f"is missing{_holds(path, kind)}"
         case "union_tag_invalid" | "union_tag_not_found":
-            path, said = f"{path}.kind", _kinds(path, context.get("tag"))
+            path, said = f"{path}.kind", no_such_kind(path, context.get("tag"))
         case "model_type" | "model_attributes_type" | "dataclass_type":
             said = f"must be a group of settings{_holds(path, kind)}"
         case "literal_error":
             said = f"must be one of {str(context['expected']).replace(' or ', ', ')}"
         case name if name in _PLAIN:
-            said = _PLAIN[name].format(**context)
+            said = _PLAIN[name].format(**{k: f"{v:.12g}" if isinstance(v, float) else v for k, v in context.items()})
         case _:
             said = error["msg"].removeprefix("Value error, ")
     return f"  {printable(path) or '(top)'}: {said}"
@@ -71,16 +71,6 @@ def _holds(path: str, kind: str | None) -> str:
     """What a group holds; "" for a plain key."""
     if not any(key.name == path and key.is_group for key in all_keys()):
         return ""
+    if kind is None and (kinds := kinds_of(path)):
+        return f"; it holds a kind ({', '.join(kinds)}) and what that kind takes"
     return f"; it holds {', '.join(key.last for key in keys_of(path, kind))}"
-
-
-def _kinds(path: str, given: Any) -> str:
-    """What to say of a kind that there is not, or that is missing."""
-    kinds = next(key.kinds for key in all_keys() if key.name == f"{path}.kind")
-    near = nearest(given, kinds) if isinstance(given, str) else None
-    meant = f"; did you mean {near}?" if near else ""
-    return f"{'no such kind' if given else 'is missing'}{meant or ':'} {_sentence(meant)} {', '.join(kinds)}"
-
-
-def _sentence(before: str) -> str:
-    return "There are" if before else "there are"

@@ -81,19 +81,32 @@ def unknown_key(name: str, kind: str | None) -> str:
         return f"no key of kind {kind}, but of {_or(there[0].kinds)}"
     same = [key for key in others if key.last == last] or _near(last, others)
     if same:
-        return f"no such key; did you mean {_or(key.name for key in same[:_MOST])}?"
+        return f"no such key; did you mean {_or(_with_kinds(key, kind) for key in same[:_MOST])}?"
     where = f"{group} has" if group else "there are"
     return f"no such key; {where} {', '.join(key.last for key in own)}"
 
 
-def nearest(word: str, words: Sequence[str]) -> str | None:
-    """The one of `words` that was likely meant."""
-    return next(iter(get_close_matches(word, words, 1, _NEAR)), None)
+def kinds_of(group: str) -> tuple[str, ...]:
+    """The kinds that a group comes in; none where it has but one shape."""
+    return next((key.kinds for key in all_keys() if key.name == f"{group}.kind"), ())
+
+
+def no_such_kind(group: str, given: object) -> str:
+    """What to say of a kind that there is not, or that is missing (None)."""
+    kinds = kinds_of(group)
+    near = get_close_matches(given, kinds, 1, _NEAR) if isinstance(given, str) else []
+    meant = f"did you mean {near[0]}? There" if near else "there"
+    return f"{'is missing' if given is None else 'no such kind'}; {meant} are {', '.join(kinds)}"
 
 
 def _near(last: str, keys: Sequence[Key]) -> list[Key]:
     close = get_close_matches(last, {key.last for key in keys}, 1, _NEAR)
     return [key for key in keys if key.last in close]
+
+
+def _with_kinds(key: Key, kind: str | None) -> str:
+    """A key's name, with its kinds of engines where the one at hand is none of them."""
+    return key.name if not key.kinds or kind in key.kinds else f"{key.name} (of kind {_or(key.kinds)})"
 
 
 def _or(words: Iterable[str]) -> str:

@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from reflash.config.faults import faults
 from reflash.config.run import RunConfig
 from reflash.config.strict_yaml import read_yaml
 from reflash.errors import ConfigError
-from reflash.printable import printable
 
 
 def load_config(path: Path, overrides: Iterable[str] = ()) -> RunConfig:
@@ -27,7 +27,7 @@ def load_config(path: Path, overrides: Iterable[str] = ()) -> RunConfig:
         raise ConfigError(f"{path}: not YAML: its text is not UTF-8 ({error.reason} at byte {error.start})") from None
     data = read_yaml(text, str(path))
     if not isinstance(data, dict):
-        raise ConfigError(f"{path}: holds {type(data).__name__}, not settings; `reflash config schema` prints them all")
+        raise ConfigError(f"{path}: holds {type(data).__name__}, not settings; see `reflash config example`")
     for override in overrides:
         apply_override(data, override)
     return parse_config(data, str(path))
@@ -38,8 +38,7 @@ def parse_config(data: dict[str, Any], name: str) -> RunConfig:
     try:
         return RunConfig.model_validate(data)
     except ValidationError as error:
-        lines = [f"  {_key(e['loc'])}: {e['msg'].removeprefix('Value error, ')}" for e in error.errors()]
-        raise ConfigError(f"{name}: settings that cannot work\n" + "\n".join(lines)) from error
+        raise ConfigError("\n".join([f"{name}: settings that cannot work", *faults(error)])) from error
 
 
 def apply_override(data: dict[str, Any], override: str) -> None:
@@ -55,7 +54,3 @@ def apply_override(data: dict[str, Any], override: str) -> None:
             raise ConfigError(f"--set {key}: {parent} is not a group of settings")
         node = child
     node[last] = read_yaml(text, f"--set {key}")
-
-
-def _key(path: Iterable[int | str]) -> str:
-    return printable(".".join(map(str, path))) or "(top)"

@@ -94,10 +94,12 @@ class Answering:
 
     config: RunConfig
     renderer: Renderer
+    draw: Draw
 
-    @property
-    def _draw(self) -> Draw:
-        return Draw(self.config.length, self.config.model.context, self.config.validation.loop_window)
+    @classmethod
+    def make(cls, config: RunConfig, renderer: Renderer) -> Answering:
+        """Answering as a run's config says."""
+        return cls(config, renderer, Draw(config.length, config.model.context, config.validation.loop_window))
 
     async def answer(self, planned: Planned, ask: Ask) -> list[Turn]:
         """One Turn for each turn to regenerate. After one that spoils the history, the rest are skipped.
@@ -115,7 +117,7 @@ class Answering:
             if isinstance(prompt, str):
                 turns.append(place.unmade("error", prompt))
                 return turns + self._skipped(planned, positions, number + 1)
-            drawn = await self._draw.turn(prompt, ask)
+            drawn = await self.draw.turn(prompt, ask)
             asked = drawn.asked
             if asked.completion is None:
                 how: Literal["error", "given-up"] = "given-up" if asked.fault == "given-up" else "error"

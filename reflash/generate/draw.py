@@ -69,17 +69,19 @@ class Draw:
         return self.policy.at_budget == "resample" and completion.finish_reason == "length"
 
     def _again(self, prompt: Prompt, sample: int) -> Prompt:
-        prompt = replace(prompt, max_new_tokens=self.budget(prompt))
+        budget = self.budget(prompt)
         if sample == 1:
-            return prompt
+            return prompt if budget == prompt.max_new_tokens else replace(prompt, max_new_tokens=budget)
         warmer = self.policy.temperatures[min(sample - 2, len(self.policy.temperatures) - 1) :][:1]
         sampling = replace(prompt.sampling, seed=_derived(prompt.sampling.seed, f"sample {sample}"))
-        return replace(prompt, sampling=replace(sampling, temperature=warmer[0]) if warmer else sampling)
+        sampling = replace(sampling, temperature=warmer[0]) if warmer else sampling
+        return replace(prompt, max_new_tokens=budget, sampling=sampling)
 
 
 def _next_piece(prompt: Prompt, done: tuple[int, ...], budget: int) -> Prompt:
-    seed = prompt.sampling.seed if not done else _derived(prompt.sampling.seed, f"from {len(done)}")
-    sampling = replace(prompt.sampling, seed=seed)
+    if not done:
+        return prompt if budget == prompt.max_new_tokens else replace(prompt, max_new_tokens=budget)
+    sampling = replace(prompt.sampling, seed=_derived(prompt.sampling.seed, f"from {len(done)}"))
     return replace(prompt, tokens=prompt.tokens + done, max_new_tokens=budget, sampling=sampling)
 
 

@@ -36,7 +36,7 @@ class Driver:
         self, config: RunConfig, ledger: Ledger, renderer: Renderer, engines: Sequence[Engine], progress: Progress
     ) -> None:
         self._config, self._ledger, self._engines = config, ledger, engines
-        self._answering = Answering(config, renderer)
+        self._answering = Answering.make(config, renderer)
         self._progress = progress
         self._desk = Desk()
         self._lengths = Lengths(regenerate_calls=config.tools.calls == "regenerate")
@@ -48,8 +48,9 @@ class Driver:
         self._workers = [
             asyncio.create_task(self._work(home)) for home, engine in enumerate(engines) for _ in range(engine.width)
         ]
-        self._watch = asyncio.create_task(Watch(self._health.stations, config.engine.patience.stall_s).run())
-        for task in (*self._workers, self._watch):
+        watch = Watch(self._health.stations, config.engine.patience.stall_s)
+        self._watches = [asyncio.create_task(watch.run()), asyncio.create_task(self._health.lateness.run())]
+        for task in (*self._workers, *self._watches):
             task.add_done_callback(self._task_ended)
 
     @property
@@ -83,7 +84,7 @@ class Driver:
     def end(self, error: BaseException) -> None:
         """End every shard with this error; what is finished is kept, what is in flight is dropped."""
         self._error = self._error or error
-        for task in (*self._workers, self._watch):
+        for task in (*self._workers, *self._watches):
             task.cancel()
         for batch in self._batches:
             batch.end(self._error)
@@ -91,7 +92,7 @@ class Driver:
     async def aclose(self) -> None:
         """Stop all work and wait until it has stopped."""
         self.end(RunStopped(STOPPED))
-        await asyncio.gather(*self._workers, self._watch, return_exceptions=True)
+        await asyncio.gather(*self._workers, *self._watches, return_exceptions=True)
 
     async def _work(self, home: int) -> None:
         """One of `width` places at an engine: takes conversations for as long as there are any."""

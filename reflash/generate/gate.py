@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 
 class Gate:
@@ -21,22 +19,14 @@ class Gate:
         """Places free; negative where more are taken or waited for than there are."""
         return self.limit - self.taken - len(self._waiting)
 
-    @asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
-        """One place, waited for."""
-        await self._enter()
-        try:
-            yield
-        finally:
-            self._leave()
-
     def resize(self, limit: int) -> None:
         """From now on so many places; who is inside stays."""
         self.limit = max(1, limit)
         self._admit()
 
-    async def _enter(self) -> None:
-        if self.room > 0:
+    async def enter(self) -> None:
+        """Take a place, waited for; `leave` gives it back."""
+        if self.taken < self.limit and not self._waiting:
             self.taken += 1
             return
         waiter = asyncio.get_running_loop().create_future()
@@ -47,10 +37,11 @@ class Gate:
             if waiter.cancelled():
                 self._waiting = deque(w for w in self._waiting if w is not waiter)
             else:
-                self._leave()  # it was let in at that very moment
+                self.leave()  # it was let in at that very moment
             raise
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
+        """Give a place back."""
         self.taken -= 1
         self._admit()
 

@@ -11,13 +11,12 @@ from reflash.config.engine import Patience
 from reflash.engines.base import Engine
 from reflash.errors import EngineError, EngineGone, EngineLost, EngineStarting
 from reflash.generate.gate import Gate
-from reflash.generate.lateness import Lateness, first_of
+from reflash.generate.lateness import Lateness
 from reflash.types import Completion, Prompt
 
 log = logging.getLogger(__name__)
 
 DOWN_S = 2.0  # an engine that could not be reached is passed over for so long, where there is another
-SENT_AT_MOST = 4  # times that one request is sent while the first ones are late
 QUIET_S = 5.0  # trouble that lasts longer is told
 TELL_S = 60.0  # and told again so often
 SERVING = 2.0  # a request that has lasted so many connection times is being worked on
@@ -41,7 +40,7 @@ class Health:
     ) -> None:
         self.stations = [Station(engine, Gate(engine.width)) for engine in engines]
         self._canary, self._patience, self._quiet_s = canary, patience, quiet_s
-        self._lateness = Lateness()
+        self.lateness = Lateness()
         self._begun: dict[int, float] = {}  # requests under way, by when they began
         self._requests = 0
         self._trouble_since: float | None = None
@@ -52,7 +51,7 @@ class Health:
 
         Raises EngineError.
         """
-        return await first_of(lambda again: self._ask(prompt, place + again), self._lateness, SENT_AT_MOST)
+        return await self.lateness.first_of(lambda again: self._ask(prompt, place + again))
 
     async def sound(self, place: int) -> bool:
         """Whether an engine answers a small prompt now: then what it failed on before is to blame."""
@@ -72,29 +71,34 @@ class Health:
 
     async def _ask(self, prompt: Prompt, place: int) -> Completion:
         station = self._pick(place)
-        async with station.gate.place():
-            number = self._requests = self._requests + 1
-            self._begun[number] = time.monotonic()
-            try:
-                completion = await station.engine.generate(prompt)
-            except EngineGone as error:
-                station.gone = True
-                if all(s.gone for s in self.stations):
-                    raise
-                raise EngineLost(str(error)) from error
-            except EngineError as error:
-                if error.retryable:
-                    self._failed(station, error)
+        await station.gate.enter()
+        number = self._requests = self._requests + 1
+        self._begun[number] = time.monotonic()
+        try:
+            completion = await station.engine.generate(prompt)
+        except EngineGone as error:
+            station.gone = True
+            if all(s.gone for s in self.stations):
                 raise
-            finally:
-                del self._begun[number]
-        self._lateness.answered(completion.seconds)
+            raise EngineLost(str(error)) from error
+        except EngineError as error:
+            if error.retryable:
+                self._failed(station, error)
+            raise
+        finally:
+            del self._begun[number]
+            station.gate.leave()
+        self.lateness.answered(completion.seconds)
         self._answered(station)
         return completion
 
     def _pick(self, place: int) -> Station:
         """The station at home if it has room, else the one with most room of those that can be reached."""
-        now, count = time.monotonic(), len(self.stations)
+        count = len(self.stations)
+        home = self.stations[place % count]
+        if count == 1 or (home.gate.room > 0 and not home.down_until and not home.gone):
+            return home
+        now = time.monotonic()
         order = [self.stations[(place + step) % count] for step in range(count)]
         there = [s for s in order if not s.gone]
         up = [s for s in there if s.down_until <= now] or there or order

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from reflash.errors import RenderError
 from reflash.inspect.empty import says_nothing
-from reflash.inspect.report import ConversationReport, RowVerdict
+from reflash.inspect.report import ConversationReport, RowVerdict, for_another, is_tokens
 from reflash.printable import printable
 from reflash.render.base import Renderer
-from reflash.sources.ids import Census
+from reflash.sources.ids import DUPLICATE_ID, DUPLICATE_PROMPT, Census
 from reflash.sources.rows import rows
+from reflash.sources.shapes import AUDIT_IT
 from reflash.sources.source import Source
 from reflash.types import Conversation, SourceRow
 
@@ -31,6 +32,8 @@ def review(
     alone = len(source.parts) == 1
     for position, row in enumerate(rows(source, census=census, broken=broken), 1):
         verdict = _verdict(row, renderer, context, thinking)
+        if is_tokens(verdict):  # the remedy is told once a file
+            verdict = replace(verdict, reason=verdict.reason.removesuffix(AUDIT_IT))
         if not alone:
             verdict = replace(verdict, row=position, file=f"{row.origin.file}:{row.origin.row}")
         seen.take(row, verdict)
@@ -45,10 +48,14 @@ def review(
         empty_answer_rows=tuple(seen.empty_rows[:most]),
         duplicate_ids=census.duplicate_ids,
         duplicate_prompts=census.duplicate_prompts,
+        duplicate_id_rows=tuple(seen.same_id[:most]),
+        duplicate_prompt_rows=tuple(seen.same_prompt[:most]),
+        renamed=seen.renamed,
         verdicts=tuple(seen.verdicts),
         reasons=dict(seen.reasons.most_common(100)),
         notes=source.notes,
         unreadable=tuple(broken),
+        not_audited=seen.not_audited(),
         context=None if renderer is None else context,
     )
 
@@ -63,17 +70,40 @@ class _Seen:
         self.verdicts: list[RowVerdict] = []
         self.turns = self.empty = 0
         self.empty_rows: list[int] = []
+        self.same_id: list[int] = []
+        self.same_prompt: list[int] = []
+        self.renamed: str | None = None  # the first id that was made since another row had the given one
+        self.files: Counter[str] = Counter()
+        self.tokenized: Counter[str] = Counter()  # rows of each file that hold token ids
 
     def take(self, row: SourceRow, verdict: RowVerdict) -> None:
         """Count one row."""
         self.counts[verdict.verdict] += 1
         self.turns += verdict.turns
         self.reasons.update(_reasons(verdict))
+        self.files[row.origin.file] += 1
+        self.tokenized[row.origin.file] += is_tokens(verdict)
+        self._duplicates(row, verdict)
         if empty := _empty_answers(row, verdict):
             self.empty += empty
             self.empty_rows.append(verdict.row)
         if self.most is None or len(self.verdicts) < self.most:
             self.verdicts.append(verdict)
+
+    def _duplicates(self, row: SourceRow, verdict: RowVerdict) -> None:
+        if row.conversation is None:
+            return
+        notes = row.reason.split("; ")
+        if any(note.startswith(DUPLICATE_ID) for note in notes):
+            self.same_id.append(verdict.row)
+            self.renamed = self.renamed or row.conversation.id
+        if any(note.startswith(DUPLICATE_PROMPT) for note in notes):
+            self.same_prompt.append(verdict.row)
+
+    def not_audited(self) -> tuple[str, ...]:
+        """What to do with each file in which rows of token ids were met."""
+        files = ((file, count, self.files[file]) for file, count in self.tokenized.items() if count)
+        return tuple(for_another(*file, "already tokenized") for file in files)
 
 
 def _empty_answers(row: SourceRow, verdict: RowVerdict) -> int:
@@ -89,7 +119,7 @@ def _reasons(verdict: RowVerdict) -> list[str]:
     if verdict.verdict == "rejected":
         return [verdict.reason]
     found = verdict.reason.split("; ") if verdict.reason else []
-    return ["duplicate id" if reason.startswith("duplicate id") else reason for reason in found]
+    return [DUPLICATE_ID if reason.startswith(DUPLICATE_ID) else reason for reason in found]
 
 
 def _verdict(row: SourceRow, renderer: Renderer | None, context: int | None, thinking: bool) -> RowVerdict:

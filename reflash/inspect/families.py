@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-LARGEST = 2**31  # ids are stored as int32
+LARGEST = 2**20  # no vocabulary has as many ids
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,8 @@ def out_of_range(rows: Aligned, vocabulary: int | None) -> dict[int, str]:
     limit = vocabulary or LARGEST
     if rows.ids.min() < 0 or rows.ids.max() >= limit:
         for row, value in _first_where((rows.ids < 0) | (rows.ids >= limit), rows, rows.ids):
-            beyond = f"beyond the vocabulary of {limit}" if value > 0 else "negative"
+            whose = f"the vocabulary of {limit}" if vocabulary else f"any known vocabulary ({limit} ids; --vocabulary)"
+            beyond = f"beyond {whose}" if value > 0 else "negative"
             faults.setdefault(row, f"token id {value} is {beyond}")
     return faults
 

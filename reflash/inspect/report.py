@@ -6,10 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from shlex import quote
 from typing import Any
 
 from reflash.printable import printable
+from reflash.sources.shapes import ALREADY_TOKENIZED
 
+CONVERSATION_ROW = "a conversation among tokenized rows"  # the reason of such a row
 _SHOWN = 20
 _ROWS = 10  # numbers in one line
 _LINE = 2000  # characters
@@ -46,6 +49,10 @@ class ConversationReport:
     notes: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()  # one text for each file that could not be read to its end
     context: int | None = None  # tokens; prompts as long were rejected. None: they were not measured
+    duplicate_id_rows: tuple[int, ...] = ()
+    duplicate_prompt_rows: tuple[int, ...] = ()  # a row that repeats both is in both
+    renamed: str | None = None  # the first id that was made for a row whose own was taken
+    not_audited: tuple[str, ...] = ()  # one text for each file in which there are rows of token ids
 
     @property
     def usable(self) -> bool:
@@ -59,7 +66,7 @@ class ConversationReport:
 
     def to_text(self) -> str:
         """Some lines for a person."""
-        rejected = [verdict for verdict in self.verdicts if verdict.verdict == "rejected"]
+        rejected = [v for v in self.verdicts if v.verdict == "rejected" and not is_tokens(v)]
         empty = f"  empty answers: {self.empty_answers:,} of these turns have none, or a placeholder such as OK."
         limit = f"  prompts of {self.context or 0:,} tokens or more are rejected (--context)"
         return _lines(
@@ -67,12 +74,39 @@ class ConversationReport:
             f"  accepted {self.accepted:,}, repaired {self.repaired:,}, rejected {self.rejected:,}",
             f"  {self.turns:,} assistant turns to regenerate",
             empty + _at(self.empty_answer_rows),
-            f"  duplicate ids {self.duplicate_ids:,}, duplicate prompts {self.duplicate_prompts:,}",
+            *self._duplicates(),
             *([limit] if self.context is not None else []),
             *_remarks(self.notes, self.unreadable),
+            *_some([f"  NOT AUDITED: {text}" for text in self.not_audited], "files"),
             *_some([f"  {count:,} x {reason}" for reason, count in self.reasons.items()], "reasons"),
             *_some([f"  {_place(verdict)}: {verdict.reason}" for verdict in rejected], "rejected rows"),
         )
+
+    def _duplicates(self) -> list[str]:
+        """How many there are, which rows, and what becomes of them."""
+        if not self.duplicate_ids and not self.duplicate_prompts:
+            return ["  duplicate ids 0, duplicate prompts 0"]
+        kept = f": each is kept, under a new id such as {self.renamed}" if self.duplicate_ids else ""
+        both = len(set(self.duplicate_id_rows) & set(self.duplicate_prompt_rows))
+        asked = ": each is kept, and answered" if self.duplicate_prompts else ""
+        too = f"; {both:,} of them with the same id too" if both else ""
+        return [
+            f"  duplicate ids {self.duplicate_ids:,}{kept}{_at(self.duplicate_id_rows)}",
+            f"  duplicate prompts {self.duplicate_prompts:,}{asked}{too}{_at(self.duplicate_prompt_rows)}",
+        ]
+
+
+def for_another(file: str, count: int, rows: int, what: str) -> str:
+    """What to do with a file of which so many rows are for another inspection."""
+    if count == rows:
+        return f"{file}: all its rows ({rows:,}) are {what}; give it alone: reflash inspect {quote(file)}"
+    verb = "is" if count == 1 else "are"
+    return f"{file}: {count:,} of its {rows:,} rows {verb} {what}; put such rows in a file of their own"
+
+
+def is_tokens(verdict: RowVerdict) -> bool:
+    """Whether a row was rejected since it holds token ids: it is for another inspection."""
+    return verdict.verdict == "rejected" and verdict.reason.startswith(ALREADY_TOKENIZED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +147,8 @@ class TokenizedReport:
     long_rows: tuple[int, ...] = ()  # longer than the context
     empty_turns: int = 0  # spans at or under the threshold
     end_ids: tuple[int, ...] = ()  # ids that end a turn: the family's, or that which ends most spans; else none
+    end_is_guess: bool = False  # few rows tell so, or they do not agree: no row was judged by it
+    not_audited: tuple[str, ...] = ()  # one text for each file in which there are conversations
 
     @property
     def usable(self) -> bool:
@@ -127,24 +163,38 @@ class TokenizedReport:
         """Some lines for a person."""
         return _lines(
             f"{self.source}: {self.rows:,} tokenized rows",
-            f"  accepted {self.accepted:,}, repaired {self.repaired:,}, rejected {self.rejected:,}",
+            self._in_short(),
             *self._empty(),
             f"  suspicious: {len(self.suspicious_rows):,}{_at(self.suspicious_rows)}",
             *self._measured(),
             *_remarks(self.notes, self.unreadable),
+            *_some([f"  NOT AUDITED: {text}" for text in self.not_audited], "files"),
             *_some([f"  {count:,} x {text}" for text, count in self.repairs.items()], "repairs"),
             *_some(_alike(self.reasons), "reasons"),
-            *_some([f"  {_place(reason)}: {reason.reason}" for reason in self.reasons], "rows"),
+            *_some([f"  {_place(r)}: {r.reason}" for r in self.reasons if r.reason != CONVERSATION_ROW], "rows"),
+        )
+
+    def _in_short(self) -> str:
+        """How many rows are fit, and how many are not: one may be flagged and suspicious."""
+        flagged, suspicious = set(self.flagged_rows), set(self.suspicious_rows)
+        fit = self.rows - self.rejected - len(flagged | suspicious)
+        both = f" ({len(flagged & suspicious):,} of them flagged too)" if flagged & suspicious else ""
+        mended = f"; repaired {self.repaired:,}" if self.repaired else ""
+        return (
+            f"  fit {fit:,}, flagged {len(flagged):,}, suspicious {len(suspicious):,}{both}, "
+            f"rejected {self.rejected:,}{mended}"
         )
 
     def _empty(self) -> list[str]:
         turns = sum(count or 0 for count in self.spans)
         flagged, short = self.flagged_rows, self.short_span_rows
         share = f", {len(flagged) / self.rows:.1%}" if self.rows else ""
+        nothing = sum(count == 0 for count in self.sums)
+        none = f", {nothing:,} of them nothing at all" if nothing else ""
         return [
             f"  empty answers: {self.empty_turns:,} of {turns:,} turns supervise at most {self.threshold} tokens "
             "(--threshold)",
-            f"    rows that supervise no more than that in all: {len(flagged):,}{share}{_at(flagged)}",
+            f"    flagged, since they supervise no more than that in all: {len(flagged):,}{share}{none}{_at(flagged)}",
             f"    rows that have such a turn among longer ones: {len(short):,}{_at(short)}",
         ]
 
@@ -154,8 +204,10 @@ class TokenizedReport:
         names = " or ".join(map(str, self.end_ids))
         if self.family:
             end = f"{names}, as in {self.family}, whose control ids occur"
+        elif self.end_is_guess:
+            end = f"perhaps {names}: a guess, too few rows end so for any to be suspicious where it ends otherwise"
         elif self.end_ids:
-            end = f"taken to be {names}, which ends most of the supervised spans"
+            end = f"taken to be {names}, which ends nearly all of the supervised spans"
         else:
             end = "not known: no id ends most of the supervised spans, so open ends were not looked for"
         vocabulary = f"{self.vocabulary:,} ids" if self.vocabulary else "not known (--vocabulary)"

@@ -15,7 +15,7 @@ from reflash.errors import SourceError
 from reflash.inspect.families import Family, family_of
 from reflash.inspect.judge import Aligned, Spans, align, measure, open_ends, out_of_range
 from reflash.inspect.lists import Lists, flat_lists, python_lists
-from reflash.inspect.report import RowReason, TokenizedReport
+from reflash.inspect.report import CONVERSATION_ROW, RowReason, TokenizedReport, for_another
 from reflash.printable import printable
 from reflash.sources.groups import groups
 from reflash.sources.raw import ColumnPart, RawRow
@@ -24,8 +24,8 @@ from reflash.sources.source import Source
 
 IDS, MASK = TOKENIZED
 _ROWS = 512  # of JSON, judged together
-_MIXED = "a conversation among tokenized rows: put it in a file of its own"
-_COMMON = 0.5  # share of all spans that end with a token, for it to be the end of a turn
+_COMMON = 0.5  # share of all spans that end with a token, for it to be perhaps the end of a turn ...
+_SURE, _SURE_ROWS = 0.95, 100  # ... and the share and number of rows for it to be taken as that
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def _of_columns(part: ColumnPart) -> Iterator[Batch]:
     """Batches of a file that is stored by columns."""
     there = tuple(name for name in TOKENIZED if name in part.columns)
     columns = frozenset(part.columns)
-    missing = _missing(columns) if there or is_tokenized(dict.fromkeys(part.columns)) else _MIXED
+    missing = _missing(columns) if there or is_tokenized(dict.fromkeys(part.columns)) else CONVERSATION_ROW
     for batch in part.batches(there or part.columns[:1]):
         rows = batch.num_rows
         if len(there) == len(TOKENIZED):
@@ -108,7 +108,7 @@ def _row_fault(row: RawRow) -> str:
         return f"row is a {type(row.value).__name__}, not an object"
     if IDS in row.value and MASK in row.value:
         return ""
-    return _missing(frozenset(row.value)) if is_tokenized(row.value) else _MIXED
+    return _missing(frozenset(row.value)) if is_tokenized(row.value) else CONVERSATION_ROW
 
 
 class _Audit:
@@ -119,6 +119,7 @@ class _Audit:
         self.files: list[tuple[int, str]] = []  # position of each file's first row
         self.unreadable: list[str] = []
         self.ends: tuple[int, ...] = ()  # ids that end a turn
+        self.guessed = False  # too few rows tell so
         self.empty_turns = 0
         self.long: list[int] = []  # positions of rows longer than the context
         self.family: Family | None = None
@@ -208,6 +209,9 @@ class _Audit:
             return
         mark = int(tokens[counts.argmax()])
         self.ends = (mark,)
+        self.guessed = bool(counts.max() < _SURE * len(last)) or len(np.unique(row)) < _SURE_ROWS
+        if self.guessed:
+            return
         for position, reason in open_ends(Spans(row, row, row, last, np.full_like(before, -1)), (mark,)).items():
             self.reasons.setdefault(position, reason)
 
@@ -246,7 +250,17 @@ class _Audit:
             long_rows=self._named(self.long),
             empty_turns=self.empty_turns,
             end_ids=self.ends,
+            end_is_guess=self.guessed,
+            not_audited=self._not_audited(),
         )
+
+    def _not_audited(self) -> tuple[str, ...]:
+        """What to do with each file that holds conversations."""
+        starts = [start for start, _ in self.files]
+        mixed = Counter(bisect_right(starts, at) - 1 for at, why in self.reasons.items() if why == CONVERSATION_ROW)
+        ends = [*starts[1:], len(self.numbers)]
+        files = ((self.files[n][1], count, ends[n] - starts[n]) for n, count in sorted(mixed.items()))
+        return tuple(for_another(*file, "not tokenized") for file in files)
 
     def _named(self, positions: list[int]) -> tuple[int, ...]:
         return tuple(map(self._number, positions))

@@ -10,13 +10,15 @@ from reflash.printable import printable
 from reflash.sources.seen import SeenHashes, hash64
 from reflash.types import Message
 
+DUPLICATE_ID, DUPLICATE_PROMPT = "duplicate id", "duplicate prompt"  # what the notes on such rows begin with
+
 
 @dataclass(slots=True)
 class Census:
     """Duplicates counted while rows are read."""
 
     duplicate_ids: int = 0  # rows whose given id an earlier row had
-    duplicate_prompts: int = 0  # rows that ask what an earlier row with another id, or none, asked
+    duplicate_prompts: int = 0  # rows that ask what an earlier row asked; one that repeats its id too counts in both
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ class Identities:
 
     def _same_prompt(self) -> str:
         self.census.duplicate_prompts += 1
-        return "duplicate prompt: an earlier row asks the same"
+        return f"{DUPLICATE_PROMPT}: an earlier row asks the same"
 
     def _second(self, claim: Claim, asked: bool) -> Identity:
         """An id for a row whose own is taken: by its content, or numbered where the content is the same too."""
@@ -132,7 +134,8 @@ class Identities:
         self.census.duplicate_ids += 1
         wanted = claim.given if asked else f"{claim.given}#{claim.content[:8]}"
         name = self._numbered(wanted)
-        return Identity(name, f"duplicate id of {printable(claim.given)!r}: named {printable(name)}")
+        note = f"{DUPLICATE_ID} of {printable(claim.given)!r}: named {printable(name)}"
+        return Identity(name, f"{note}; {self._same_prompt()}" if asked else note)
 
     def _numbered(self, base: str) -> str:
         """The base itself where free, else the first free of base~2, base~3, ...; found by doubling and halving."""

@@ -7,7 +7,7 @@ import json
 import re
 from pathlib import Path
 
-from reflash.errors import SourceError
+from reflash.errors import SourceAbsent, SourceError
 from reflash.printable import printable
 from reflash.sources.columns import ArrowPart, ParquetPart
 from reflash.sources.raw import BrokenPart, Part
@@ -89,7 +89,8 @@ def _glob(path: Path) -> tuple[list[Part], list[str]]:
             found.take(Path(name), shown(name))
     if not found.files:
         what = f"only {', '.join(found.passed[:5])}" if found.passed else "no file"
-        raise SourceError(f"{shown(path)}: {what} matches this pattern")
+        where = "" if path.is_absolute() else f"; it was looked for from {shown(Path.cwd())} on"
+        raise SourceAbsent(f"{shown(path)}: {what} matches this pattern{where}")
     return [_part(file) for file in found.files], found.notes(shown(path))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from reflash.config.paths import local_path
 from reflash.config.source import SourceConfig
-from reflash.errors import ConfigError, SourceError
+from reflash.errors import ConfigError, SourceAbsent, SourceError
 from reflash.sources.hub import hub_parts, hub_reference
 from reflash.sources.locate import is_pattern, locate
 from reflash.sources.raw import BrokenPart, Part
@@ -63,7 +63,7 @@ def open_sources(configs: Sequence[SourceConfig]) -> Source:
 def _there(written: str, name: str) -> Path:
     """The path of something that exists, or a pattern. Raises SourceError."""
     if not written.strip():
-        raise SourceError("no path is given: it is empty; . is the folder where you are")
+        raise SourceAbsent("no path is given: it is empty; . is the folder where you are")
     try:
         written.encode()
         path = local_path(written)
@@ -72,11 +72,20 @@ def _there(written: str, name: str) -> Path:
     except UnicodeEncodeError as error:
         raise SourceError(f"{name}: its name is not UTF-8; rename it, or name the folder that holds it") from error
     except ConfigError as error:
-        raise SourceError(str(error)) from error
+        raise SourceAbsent(str(error)) from error
     except RuntimeError as error:  # no home of that name
-        raise SourceError(f"{name}: no such file or folder; a name that starts with ~ is written ./~") from error
+        raise SourceAbsent(f"{name}: no such file or folder; a name that starts with ~ is written ./~") from error
     except OSError as error:  # a name too long, a folder above it locked
         raise SourceError(f"{name}: cannot be looked at ({error.strerror})") from error
     if path.is_symlink():
-        raise SourceError(f"{name}: a link to {shown(path.readlink())}, which is not there")
-    raise SourceError(f"{name}: no such file or folder")
+        raise SourceAbsent(f"{name}: a link to {shown(path.readlink())}, which is not there")
+    raise SourceAbsent(f"{name}: no such file or folder{_looked_for(path)}")
+
+
+def _looked_for(path: Path) -> str:
+    """Where a relative path was looked for, and whether the folder that should hold it is there."""
+    above = path.absolute().parent
+    missing = next((folder for folder in [*reversed(above.parents), above] if not folder.is_dir()), None)
+    if missing is not None:
+        return f"; there is no folder {shown(missing)}"
+    return f"; it was looked for in {shown(above)}"

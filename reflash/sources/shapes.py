@@ -13,6 +13,8 @@ from reflash.sources.raw import Unfit
 
 CONVERSATION = ("messages", "conversations", "conversation", "dialog", "dialogue", "chat", "turns", "items")
 TOKENIZED = ("input_ids", "loss_mask")
+ALREADY_TOKENIZED = "already tokenized"  # what the reason of such a row begins with ...
+AUDIT_IT = "; `reflash inspect` audits such a set"  # ... and ends with
 _TOKENIZED_ELSEWHERE = ("token_ids", "assistant_masks", "assistant_mask", "completion_mask")
 _ASKS = ("prompt", "instruction", "question", "problem", "query")
 _ASKS_OF_PAIRS = ("user", "input")  # too plain a name where no answer stands beside it
@@ -187,7 +189,7 @@ def _answered(value: Any) -> list[Any]:
 def _why_none(row: dict[str, Any]) -> str:
     seen = ", ".join(sorted(printable(str(key), 40) for key in row)[:12]) or "none"
     if is_tokenized(row):
-        return f"already tokenized (columns: {seen}); `reflash inspect` audits such a set"
+        return f"{ALREADY_TOKENIZED} (columns: {seen}){AUDIT_IT}"
     for key in CONVERSATION:
         if key in row:
             return f"{key} is {'null' if row[key] is None else 'empty'}: no messages"

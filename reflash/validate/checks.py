@@ -1,22 +1,28 @@
 """The checks: each is a rule, its verdict, and one line that tells a reader what it means.
 
-A new check is one function under `@check` and its name in CHECKS.
+A new check is one function under `@check` and its name in CHECKS. Those of thinking and calls lie in their own files.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from functools import lru_cache
 from types import MappingProxyType
 
-import orjson
-
 from reflash.loop import tail_period
-from reflash.types import ToolCall
+from reflash.validate.blank import is_blank
+from reflash.validate.calls import text_after_call, tool_call_broken, unknown_tool
 from reflash.validate.check import Check, Weight, check
+from reflash.validate.placeholder import says_nothing
 from reflash.validate.row import Row
 from reflash.validate.spelling import differs
+from reflash.validate.thinking import (
+    thinking_empty,
+    thinking_malformed,
+    thinking_missing,
+    thinking_open,
+    thinking_unasked,
+)
 
 _MIN_JUDGED = 32  # ids; a shorter answer may well be one word over, or the question itself
 _ONE_TOKEN_SHARE = 0.9
@@ -63,15 +69,10 @@ def aborted(row: Row) -> bool:
     return row.turn.finish_reason == "abort"
 
 
-@check("thinking-open", "rejected", "The thinking never closed, so no answer follows.")
-def thinking_open(row: Row) -> bool:
-    return row.turn.thinking == "open"
-
-
 @check("empty", "rejected", "Nothing follows the thinking: no text and no tool call.")
 def empty(row: Row) -> bool:
     turn = row.turn
-    return turn.thinking != "open" and not turn.content.strip() and not turn.tool_calls
+    return turn.thinking != "open" and is_blank(turn.content) and not turn.tool_calls
 
 
 @check("short", "rejected", "Fewer emitted tokens than training can use.")
@@ -84,6 +85,12 @@ def no_end(row: Row) -> bool:
     turn = row.turn
     ended = len(row.body) < len(turn.output_ids)
     return turn.exact and row.in_range and turn.finish_reason == "stop" and not ended
+
+
+@check("wrong-end", "flagged", "The turn ends in another mark than the one that the template writes there.")
+def wrong_end(row: Row) -> bool:
+    ended = row.turn.exact and len(row.body) < len(row.turn.output_ids)
+    return ended and bool(row.marks.ends) and row.turn.output_ids[-1] not in row.marks.ends
 
 
 @check("two-ends", "rejected", "A token that ends the turn stands before the answer's end.")
@@ -159,27 +166,6 @@ def spelling_differs(row: Row) -> bool:
     return row.spelled is not None and differs(row.turn, row.spelled)
 
 
-@check("tool-call-broken", "rejected", "A tool call that cannot be read: unclosed, or its arguments are no object.")
-def tool_call_broken(row: Row) -> bool:
-    return _marks_astray(row) or any(not _readable(call) for call in row.turn.tool_calls)
-
-
-def _marks_astray(row: Row) -> bool:
-    """Whether there are more tool marks than the calls that were read account for, or a closing one is missing."""
-    for mark, times in row.marks.calls_marked(len(row.turn.tool_calls)).items():
-        seen = row.answer.count(mark) if mark in row.found else 0  # marks within the thinking are drafts
-        if seen > times or (seen < times and mark in row.marks.closers and row.in_range):
-            return True
-    return False
-
-
-def _readable(call: ToolCall) -> bool:
-    try:
-        return bool(call.name.strip()) and isinstance(orjson.loads(call.arguments), dict)
-    except orjson.JSONDecodeError:
-        return False
-
-
 @check("history", "rejected", "An earlier answer of the conversation was rejected, and this prompt holds it.")
 def history(row: Row) -> bool:
     return row.unfit_history
@@ -191,38 +177,15 @@ def history(row: Row) -> bool:
 @check("placeholder", "flagged", "An answer that says nothing, such as `OK.`.")
 def placeholder(row: Row) -> bool:
     content = row.turn.content
-    if not content.strip() or row.turn.tool_calls:
+    if row.turn.tool_calls or is_blank(content):
         return False
-    return _bare(content) in _bare_words(row.config.placeholders)
-
-
-@lru_cache(maxsize=8)
-def _bare_words(placeholders: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(map(_bare, placeholders))
-
-
-def _bare(text: str) -> str:
-    return text.casefold().strip().rstrip(".").rstrip()
+    return says_nothing(content, row.config.placeholders)
 
 
 @check("undecodable", "flagged", "More than a fifth of the answer is bytes that form no character.")
 def undecodable(row: Row) -> bool:
     content = row.turn.content
     return content.count(_LOST) > _UNDECODABLE_SHARE * len(content)
-
-
-@check("thinking-missing", "flagged", "Thinking was on, yet the model answered without it.")
-def thinking_missing(row: Row) -> bool:
-    # Only a template that can turn thinking off promises it when on; a lone closing mark is thinking too.
-    turn = row.turn
-    asked = turn.thinking_on and row.marks.thinks
-    return asked and turn.thinking == "none" and not turn.reasoning and row.found.isdisjoint(row.marks.thinking)
-
-
-@check("thinking-empty", "flagged", "Thinking was on, yet the thought is empty.")
-def thinking_empty(row: Row) -> bool:
-    thinking = row.spelled.thinking if row.spelled else row.turn.thinking
-    return row.turn.thinking_on and thinking == "closed" and not (row.turn.reasoning or "").strip()
 
 
 @check("repeats-prompt", "flagged", "The answer is the user's own text.")
@@ -269,11 +232,11 @@ def _counts_otherwise(row: Row) -> bool:
 
 CHECKS: tuple[Check, ...] = (
     *(prompt_too_long, refused, given_up, skipped),
-    *(truncated, aborted, thinking_open, empty, short, no_end, two_ends),
+    *(truncated, aborted, thinking_open, thinking_malformed, empty, short, no_end, two_ends),
     *(id_range, control_token, over_context, loop, one_token),
     *(prompt_drift, text_mismatch, spelling_differs, tool_call_broken, history),
-    *(placeholder, undecodable, thinking_missing, thinking_empty, repeats_prompt, spells_control),
-    *(token_count, prompt_count),
+    *(placeholder, undecodable, thinking_missing, thinking_empty, thinking_unasked, repeats_prompt, spells_control),
+    *(unknown_tool, text_after_call, wrong_end, token_count, prompt_count),
     *(retokenized, not_exact, other_prompt),
 )
 

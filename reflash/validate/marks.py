@@ -24,6 +24,12 @@ _TOOLS = (
 _THINKING_NAME = re.compile("think", re.IGNORECASE)
 _CALL_NAME = re.compile(r"tool.?call", re.IGNORECASE)
 _CLOSING_NAME = re.compile(r"^\W*/|end", re.IGNORECASE)
+_PARTNERS = (
+    ("/", ""),
+    ("end", "start"),
+    ("END", "START"),
+    ("end", "begin"),
+)  # makes a closing name an opening one
 _SHORTEST_MARK = 3  # characters; a shorter control token says nothing when it turns up in prose
 
 
@@ -33,7 +39,10 @@ class Marks:
 
     control: frozenset[int]  # all of them, stop ids included
     stops: frozenset[int]
+    ends: frozenset[int]  # those of them that the template itself writes
     thinking: frozenset[int]
+    opens: frozenset[int]  # those of them that open a thought
+    closes: frozenset[int]  # and that close it
     legal: frozenset[int]  # an answer may hold these
     spelled: re.Pattern[str]  # the marks that the template writes, as text
     any_mark: re.Pattern[str]  # every control token, as text
@@ -41,6 +50,7 @@ class Marks:
     first_call: Mapping[int, int]  # marks that the first tool call of an answer adds
     more_calls: Mapping[int, int]  # marks that each further call adds
     closers: frozenset[int]  # those of them that close something
+    calls_last: bool  # nothing follows the calls of an answer but its end
 
     def calls_marked(self, calls: int) -> dict[int, int]:
         """How often each tool mark stands in an answer that makes so many calls."""
@@ -63,17 +73,23 @@ def learn_marks(renderer: Renderer) -> Marks:
         for n, k in ((0, 1), (1, 1), (2, 1), (1, 3))
     )
     first = {i: n for i, n in (one - none).items() if wordy[i] == one[i]}  # without the marks of arguments
+    closers = frozenset(i for i in first if _CLOSING_NAME.search(texts[i]))
+    pairs = _pairs({texts[i]: i for i in thinking})
     return Marks(
         control=control,
         stops=stops,
+        ends=stops & (answers | prompts),
         thinking=thinking,
+        opens=frozenset(pairs.values()),
+        closes=frozenset(pairs),
         legal=answers | thinking | calls | stops,
         spelled=_pattern(texts[i] for i in answers | prompts | thinking | calls | stops),
         any_mark=_pattern(texts.values()),
         thinks=_thinks(renderer),
         first_call=first,
         more_calls=dict(two - one),
-        closers=frozenset(i for i in first if _CLOSING_NAME.search(texts[i])),
+        closers=closers,
+        calls_last=_last_before(renderer, stops) in closers,
     )
 
 
@@ -105,6 +121,22 @@ def _calls_counted(renderer: Renderer, marks: frozenset[int], *, calls: int, arg
     """How often each mark stands in a rendered answer that makes so many calls."""
     ids = _try(partial(renderer.emitted, [_USER, _calling(calls, arguments)], _TOOLS, thinking=True))
     return Counter(i for i in ids if i in marks)
+
+
+def _last_before(renderer: Renderer, stops: frozenset[int]) -> int | None:
+    """The last id of a calling answer before its end, spaces left out."""
+    ids = _try(partial(renderer.emitted, [_USER, _calling(1)], _TOOLS, thinking=True))
+    return next((i for i in reversed(ids) if i not in stops and renderer.decode([i]).strip()), None)
+
+
+def _pairs(thinking: Mapping[str, int]) -> dict[int, int]:
+    """Thinking marks that close a thought, each with the one that opens it: `</think>` with `<think>`."""
+    return {
+        closing: thinking[opening]
+        for text, closing in thinking.items()
+        for old, new in _PARTNERS
+        if old in text and (opening := text.replace(old, new, 1)) in thinking
+    }
 
 
 def _thinks(renderer: Renderer) -> bool:

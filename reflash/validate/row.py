@@ -26,17 +26,24 @@ class Row:
     marks: Marks
     config: ValidateConfig
     context: int  # tokens of prompt and answer together
-    question: str  # the last user text before the turn
+    history: Sequence[Message]  # the messages before the turn, new answers in place
+    tools: str  # as offered in the prompt
     unfit_history: bool  # an earlier turn of the conversation was rejected
     made: bool  # there is an answer to judge
     in_range: bool  # every id is one of the model's
     prompt_again: tuple[int, ...] | None  # the prompt rendered anew; None where the template refuses
     found: frozenset[int]  # control ids among the output
     body: tuple[int, ...]  # the output without the stop id at its end
-    answer: tuple[int, ...]  # the body after the last thinking mark
+    thinking_at: tuple[int, ...]  # where thinking marks stand in the body, ascending
+    answer: tuple[int, ...]  # the body after the last of them
     plain: tuple[str, ...]  # the output decoded, cut at control ids
     canonical: bool  # each plain run encodes to its own ids again
     spelled: Answer | None  # what the ids read back as where they were made of the engine's text
+
+    @property
+    def question(self) -> str:
+        """The last user text before the turn."""
+        return next((m.content for m in reversed(self.history) if m.role == "user"), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,7 @@ class Reader:
         output = turn.output_ids if made and in_range else ()
         found = self.marks.control.intersection(output)
         body = output[:-1] if output and output[-1] in self.marks.stops else output
+        thinking_at = tuple(_positions(body, found & self.marks.thinking))
         runs = list(_plain_runs(output, found))
         plain = tuple(self.renderer.decode(run) for run in runs)
         return Row(
@@ -66,14 +74,16 @@ class Reader:
             marks=self.marks,
             config=self.config,
             context=self.context,
-            question=next((m.content for m in reversed(history) if m.role == "user"), ""),
+            history=history,
+            tools=tools,
             unfit_history=unfit_history,
             made=made,
             in_range=in_range,
             prompt_again=() if turn.finish_reason == "skipped" else self._prompt(history, tools, turn.thinking_on),
             found=found,
             body=body,
-            answer=_after_last(body, found & self.marks.thinking),
+            thinking_at=thinking_at,
+            answer=body[thinking_at[-1] + 1 :] if thinking_at else body,
             plain=plain,
             canonical=all(self.renderer.encode(t) == list(run) for t, run in zip(plain, runs, strict=True)),
             spelled=self.renderer.answer(turn.prompt_ids, output, tools) if output and not turn.exact else None,
@@ -106,8 +116,3 @@ def _plain_runs(ids: tuple[int, ...], control: frozenset[int]) -> Iterator[tuple
         if at > start:
             yield ids[start:at]
         start = at + 1
-
-
-def _after_last(ids: tuple[int, ...], marks: frozenset[int]) -> tuple[int, ...]:
-    places = _positions(ids, marks)
-    return ids[places[-1] + 1 :] if places else ids

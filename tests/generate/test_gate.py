@@ -16,13 +16,14 @@ def crowd(gate: Gate, chance: random.Random, most_inside: list[int]) -> list[asy
 
     async def one() -> None:
         nonlocal inside
-        async with gate.place():
+        await gate.enter()
+        try:
             inside += 1
             most_inside.append(inside)
-            try:
-                await asyncio.sleep(chance.random() / 500)
-            finally:
-                inside -= 1
+            await asyncio.sleep(chance.random() / 500)
+        finally:
+            inside -= 1
+            gate.leave()
 
     return [asyncio.create_task(one()) for _ in range(200)]
 
@@ -64,9 +65,10 @@ def test_those_who_wait_go_in_as_they_came() -> None:
         gate = Gate(1)
 
         async def one(number: int) -> None:
-            async with gate.place():
-                order.append(number)
-                await asyncio.sleep(0)
+            await gate.enter()
+            order.append(number)
+            await asyncio.sleep(0)
+            gate.leave()
 
         await asyncio.gather(*(one(n) for n in range(10)))
 

@@ -3,100 +3,135 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import pytest
 
-from reflash.errors import EngineAbsent
-from reflash.generate.lateness import ENOUGH, Lateness, first_of
+from reflash.errors import EngineAbsent, EngineError
+from reflash.generate.lateness import ENOUGH, Lateness
+from reflash.types import Completion
 
 
-def learned(longest_s: float, floor_s: float = 0.05) -> Lateness:
-    lateness = Lateness(floor_s)
-    for _ in range(ENOUGH):
-        lateness.answered(longest_s)
-    return lateness
+def answer(number: int) -> Completion:
+    return Completion((number,), "stop", "e", 1, 1, 0.1)
 
 
-def asked(hang: set[int], lateness: Lateness, most: int = 3, takes_s: float = 0.0) -> tuple[Any, list[int], list[int]]:
-    """The answer to one question, which times it was sent, and which of them were cancelled."""
-    sent: list[int] = []
-    cancelled: list[int] = []
+@dataclass
+class Sending:
+    """What each sending does: after how many seconds it answers, or an error."""
 
-    async def send(again: int) -> int:
-        sent.append(again)
+    plan: Callable[[int], float | EngineError]
+    fails: set[int] = field(default_factory=set)  # after their time
+    sent: list[int] = field(default_factory=list)
+    cancelled: list[int] = field(default_factory=list)
+
+    async def __call__(self, number: int) -> Completion:
+        self.sent.append(number)
+        does = self.plan(number)
         try:
-            await asyncio.sleep(60 if again in hang else takes_s)
+            await asyncio.sleep(does if isinstance(does, float) else 0.0)
         except asyncio.CancelledError:
-            cancelled.append(again)
+            self.cancelled.append(number)
             raise
-        return again
+        if isinstance(does, EngineError):
+            raise does
+        if number in self.fails:
+            raise EngineAbsent("connection reset")
+        return answer(number)
 
-    return asyncio.run(asyncio.wait_for(first_of(send, lateness, most), 20)), sent, sorted(cancelled)
+
+def ask(sending: Sending, *, learned: bool = True, longest_s: float = 0.01, most: int = 3, floor_s: float = 0.1) -> int:
+    """The sending whose answer counted."""
+
+    async def scenario() -> int:
+        lateness = Lateness(floor_s=floor_s, look_s=0.02, most=most)
+        for _ in range(ENOUGH if learned else ENOUGH - 1):
+            lateness.answered(longest_s)
+        watch = asyncio.create_task(lateness.run())
+        try:
+            return (await asyncio.wait_for(lateness.first_of(sending), 15)).tokens[0]
+        finally:
+            assert not watch.done()
+            watch.cancel()
+            assert len(asyncio.all_tasks()) == 2, "a sending was left behind"
+
+    return asyncio.run(scenario())
 
 
 def test_a_request_that_hangs_is_sent_again_and_the_first_answer_counts() -> None:
-    assert asked({0, 1}, learned(0.02)) == (2, [0, 1, 2], [0, 1])
+    sending = Sending(lambda n: 60.0 if n < 2 else 0.0)
+    assert ask(sending) == 2
+    assert (sending.sent, sorted(sending.cancelled)) == ([0, 1, 2], [0, 1])
 
 
 def test_nothing_is_sent_twice_before_enough_answers_have_come() -> None:
-    assert asked(set(), Lateness(0.01), takes_s=0.2) == (0, [0], [])
+    sending = Sending(lambda n: 0.5)
+    assert ask(sending, learned=False) == 0
+    assert sending.sent == [0]
 
 
 def test_an_answer_within_twice_the_longest_is_not_late() -> None:
-    assert asked(set(), learned(0.2), takes_s=0.3) == (0, [0], [])
+    sending = Sending(lambda n: 0.5)
+    assert ask(sending, longest_s=2.0) == 0
+    assert sending.sent == [0]
 
 
 def test_no_request_is_sent_more_often_than_allowed() -> None:
-    sent = []
-
-    async def send(again: int) -> int:
-        sent.append(again)
-        await asyncio.sleep(60)
-        return again
-
-    with pytest.raises(TimeoutError):
-        asyncio.run(asyncio.wait_for(first_of(send, learned(0.01), 3), 2))
-    assert sent == [0, 1, 2]
+    sending = Sending(lambda n: 1.5 if n == 0 else 60.0)
+    assert ask(sending) == 0
+    assert sending.sent == [0, 1, 2]
 
 
-def test_a_cancelled_question_leaves_no_request_behind() -> None:
-    under_way = 0
+def test_the_error_of_a_second_sending_leaves_the_first_alone() -> None:
+    sending = Sending(lambda n: EngineAbsent("nobody there") if n else 0.8)
+    assert ask(sending) == 0
+    assert sending.cancelled == []
 
-    async def send(again: int) -> int:
-        nonlocal under_way
-        under_way += 1
-        try:
-            await asyncio.sleep(60)
-        finally:
-            under_way -= 1
-        return again
 
+def test_an_error_of_the_first_waits_for_a_second_that_is_under_way() -> None:
+    assert ask(Sending(lambda n: 0.8 if n else 0.4, fails={0})) == 1
+
+
+def test_when_all_fail_the_error_of_the_first_is_told() -> None:
     async def scenario() -> None:
-        question = asyncio.create_task(first_of(send, learned(0.01), 3))
-        await asyncio.sleep(0.5)
-        assert under_way == 3
-        question.cancel()
-        await asyncio.gather(question, return_exceptions=True)
-        assert under_way == 0
+        async def send(number: int) -> Completion:
+            await asyncio.sleep(0.0 if number else 0.5)
+            raise EngineAbsent(f"sending {number}")
+
+        lateness = Lateness(floor_s=0.1, look_s=0.02)
+        for _ in range(ENOUGH):
+            lateness.answered(0.01)
+        watch = asyncio.create_task(lateness.run())
+        with pytest.raises(EngineAbsent, match="sending 0"):
+            await lateness.first_of(send)
+        watch.cancel()
 
     asyncio.run(scenario())
 
 
-def test_the_error_of_a_second_sending_leaves_the_first_alone() -> None:
-    async def send(again: int) -> int:
-        if again:
-            raise EngineAbsent("nobody there")
-        await asyncio.sleep(0.8)
-        return again
+def test_a_cancelled_question_leaves_no_sending_behind() -> None:
+    async def scenario() -> Sending:
+        sending = Sending(lambda n: 60.0)
+        lateness = Lateness(floor_s=0.1, look_s=0.02, most=3)
+        for _ in range(ENOUGH):
+            lateness.answered(0.01)
+        watch = asyncio.create_task(lateness.run())
+        question = asyncio.create_task(lateness.first_of(sending))
+        await asyncio.sleep(1.0)
+        assert sending.sent == [0, 1, 2]
+        question.cancel()
+        await asyncio.gather(question, return_exceptions=True)
+        watch.cancel()
+        return sending
 
-    assert asyncio.run(asyncio.wait_for(first_of(send, learned(0.01), 3), 10)) == 0
+    assert sorted(asyncio.run(scenario()).cancelled) == [0, 1, 2]
 
 
-def test_when_all_fail_the_last_error_is_told() -> None:
-    async def send(again: int) -> int:
-        await asyncio.sleep(0 if again else 0.5)
-        raise EngineAbsent(f"sending {again}")
+def test_a_time_limit_around_it_is_still_a_time_limit() -> None:
+    async def scenario() -> None:
+        async with asyncio.timeout(0.2):
+            await Lateness().first_of(Sending(lambda n: 60.0))
 
-    with pytest.raises(EngineAbsent, match="sending 0"):
-        asyncio.run(asyncio.wait_for(first_of(send, learned(0.01), 2), 10))
+    with pytest.raises(TimeoutError):
+        asyncio.run(scenario())

@@ -38,7 +38,7 @@ def answer(calls: str, conversation: Conversation, *said: list[int]) -> tuple[li
         return Asked(completion(prompt, said[len(asked) - 1]), 1)
 
     planned = Planned(conversation, Origin("t", 1), False, first)
-    return asyncio.run(Answering(settings, RENDERER).answer(planned, ask)), asked
+    return asyncio.run(Answering.make(settings, RENDERER).answer(planned, ask)), asked
 
 
 def words(text: str) -> list[int]:
@@ -94,7 +94,7 @@ def text_only(content: str | None, reasoning: str | None = None, *, how: str = "
         return Asked(replace(got, finish_reason=how), 1)
 
     planned = Planned(conversation, Origin("t", 1), False, ids)
-    (turn,) = asyncio.run(Answering(config("unused"), RENDERER).answer(planned, ask))
+    (turn,) = asyncio.run(Answering.make(config("unused"), RENDERER).answer(planned, ask))
     return turn
 
 

@@ -52,6 +52,13 @@ def test_duplicates_are_counted(tmp_path: Path) -> None:
     assert len({v["id"] for v in report["verdicts"]}) == 3
 
 
+def test_a_row_that_repeats_id_and_prompt_counts_in_both(tmp_path: Path) -> None:
+    report = look(tmp_path, talk("Q", id="a"), talk("Q", id="a"))
+    assert (report["duplicate_ids"], report["duplicate_prompts"]) == (1, 1)
+    assert [v["id"] for v in report["verdicts"]] == ["a", "a~2"]
+    assert report["reasons"] == {"duplicate id": 1, "duplicate prompt: an earlier row asks the same": 1}
+
+
 def test_the_same_reason_is_counted_once_a_row(tmp_path: Path) -> None:
     report = look(tmp_path, talk(""), talk(""), talk("Q", id="a"), talk("R", id="a"))
     assert report["reasons"] == {"message 1: empty user turn": 2, "duplicate id": 1}

@@ -155,11 +155,65 @@ def test_several_paths_are_one_set(tmp_path: Path) -> None:
 def test_a_tokenized_set_says_its_counts_and_its_empty_answers(tmp_path: Path) -> None:
     both = {key: GOOD[key] + PLACEHOLDER[key] for key in GOOD}
     text = audit(tmp_path, GOOD, PLACEHOLDER, both, {**GOOD, "loss_mask": [1] * 5}).to_text()
-    assert "accepted 3, repaired 0, rejected 1" in text
+    assert "\n  fit 2, flagged 1, suspicious 0, rejected 1\n" in text
     assert "empty answers: 2 of 4 turns supervise at most 6 tokens" in text
-    assert "rows that supervise no more than that in all: 1, 25.0% (row 2)" in text
+    assert "flagged, since they supervise no more than that in all: 1, 25.0% (row 2)" in text
     assert "rows that have such a turn among longer ones: 1 (row 3)" in text
     assert "1 x length mismatch: 33 input_ids, 5 in loss_mask\n" in text
+
+
+def test_the_first_lines_of_a_tokenized_set_call_no_row_fit_that_is_not(tmp_path: Path) -> None:
+    ids, size = GOOD["input_ids"], len(GOOD["input_ids"])
+    masks = [[0] * size, [1] * size, [1] * 3 + [0] * (size - 3), [2] * size]
+    report = audit(tmp_path, GOOD, *({"input_ids": ids, "loss_mask": mask} for mask in masks))
+    text = report.to_text()
+    assert text.splitlines()[1] == "  fit 1, flagged 2, suspicious 2 (1 of them flagged too), rejected 1"
+    assert "accepted" not in text
+    assert "2, 40.0%, 1 of them nothing at all (rows 2, 4)" in text
+    mended = audit(tmp_path, GOOD, {**GOOD, "loss_mask": [GOOD["loss_mask"]]}).to_text()
+    assert mended.splitlines()[1] == "  fit 2, flagged 0, suspicious 0, rejected 0; repaired 1"
+
+
+def test_rows_of_token_ids_among_conversations_are_told_once_a_file(tmp_path: Path) -> None:
+    written(tmp_path / "a.jsonl", talk("A"), GOOD, talk("B"))
+    pq.write_table(pa.Table.from_pylist([GOOD] * 5), tmp_path / "b c.parquet")
+    report = look(tmp_path)
+    assert isinstance(report, ConversationReport)
+    assert (report.rows, report.accepted, report.rejected) == (8, 2, 6)
+    text = report.to_text()
+    assert f"NOT AUDITED: {tmp_path}/b c.parquet: all its rows (5) are already tokenized; give it alone" in text
+    assert f"reflash inspect '{tmp_path}/b c.parquet'\n" in text
+    assert f"NOT AUDITED: {tmp_path}/a.jsonl: 1 of its 3 rows is already tokenized; put such rows in a file" in text
+    assert "6 x already tokenized (columns: input_ids, loss_mask)" in text
+    assert text.count("already tokenized") == 3
+    assert "audits such a set" not in text
+    assert all(verdict.reason for verdict in report.verdicts if verdict.verdict == "rejected")
+
+
+def test_conversations_among_tokenized_rows_are_told_once_a_file(tmp_path: Path) -> None:
+    pq.write_table(pa.Table.from_pylist([GOOD] * 5), tmp_path / "a.parquet")
+    written(tmp_path / "b.jsonl", *[talk(f"Q{n}") for n in range(4)])
+    written(tmp_path / "c.jsonl", GOOD, talk("C"))
+    report = look(tmp_path)
+    assert isinstance(report, TokenizedReport)
+    assert (report.rows, report.rejected_rows) == (11, (6, 7, 8, 9, 11))
+    text = report.to_text()
+    assert f"{tmp_path}/b.jsonl: all its rows (4) are not tokenized; give it alone: reflash inspect {tmp_path}" in text
+    assert f"{tmp_path}/c.jsonl: 1 of its 2 rows is not tokenized; put such rows in a file of their own" in text
+    assert text.count("a conversation among tokenized rows") == 1
+
+
+def test_duplicates_are_told_with_their_rows_and_what_becomes_of_them(tmp_path: Path) -> None:
+    rows = [talk("Q") | {"id": "b"}, talk("Q") | {"id": "b"}, talk("R") | {"id": "b"}, talk("Q") | {"id": "c"}]
+    report = look(written(tmp_path / "x.jsonl", *rows))
+    assert isinstance(report, ConversationReport)
+    assert (report.duplicate_id_rows, report.duplicate_prompt_rows) == ((2, 3), (2, 4))
+    text = report.to_text()
+    assert "duplicate ids 2: each is kept, under a new id such as b~2 (rows 2, 3)" in text
+    assert "duplicate prompts 2: each is kept, and answered; 1 of them with the same id too (rows 2, 4)" in text
+    assert "2 x duplicate id\n" in text
+    none = look(written(tmp_path / "y.jsonl", talk("Q"))).to_text()
+    assert "duplicate ids 0, duplicate prompts 0" in none
 
 
 def test_a_tokenized_set_says_the_limit_of_its_lengths(tmp_path: Path) -> None:
@@ -174,9 +228,9 @@ def test_a_tokenized_set_says_what_ends_a_turn_and_how_that_is_known(tmp_path: P
     assert known.end_ids == (151645, 151643)
     assert "end of turn: 151645 or 151643, as in Qwen2.5 and Qwen3" in known.to_text()
     unknown = {"input_ids": [5, 6, 7, 8, 9, 2], "loss_mask": [0, 0, 1, 1, 1, 1]}
-    guessed = audit(tmp_path, *[unknown] * 8, {**unknown, "input_ids": [5, 6, 7, 8, 9, 3]})
-    assert (guessed.end_ids, guessed.suspicious_rows) == ((2,), (9,))
-    assert "end of turn: taken to be 2, which ends most of the supervised spans" in guessed.to_text()
+    learned = audit(tmp_path, *[unknown] * 120, {**unknown, "input_ids": [5, 6, 7, 8, 9, 3]})
+    assert (learned.end_ids, learned.suspicious_rows) == ((2,), (121,))
+    assert "end of turn: taken to be 2, which ends nearly all of the supervised spans" in learned.to_text()
     assert "end of turn: not known" in audit(tmp_path, unknown).to_text()
 
 

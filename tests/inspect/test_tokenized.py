@@ -137,12 +137,28 @@ def test_a_turn_that_ends_with_its_mark_is_not_suspicious(tmp_path: Path, tail: 
     assert audit(tmp_path, padded).suspicious_rows == ()
 
 
-def test_an_unknown_vocabulary_is_judged_by_what_ends_most_turns(tmp_path: Path) -> None:
-    rows = [row([50 + n, 60 + n, 2], [7, 8]) for n in range(6)]
+def test_an_unknown_vocabulary_is_judged_by_what_ends_nearly_all_turns(tmp_path: Path) -> None:
+    rows = [row([50 + n, 60 + n, 2], [7, 8]) for n in range(100)]
     report = audit(tmp_path, *rows, row([70, 71], [7, 8]))
-    assert (report.family, report.suspicious_rows) == (None, (7,))
+    assert (report.family, report.end_is_guess, report.suspicious_rows) == (None, False, (101,))
     scattered = [row([50 + n, 60 + n], [7, 8]) for n in range(6)]
     assert audit(tmp_path, *scattered).suspicious_rows == ()
+
+
+@pytest.mark.parametrize(("closed", "unclosed"), [(98, 1), (110, 10)], ids=["few rows", "not nearly all"])
+def test_a_guessed_end_of_turn_makes_no_row_suspicious(tmp_path: Path, closed: int, unclosed: int) -> None:
+    rows = [row([50 + n, 60 + n, 2], [7, 8]) for n in range(closed)]
+    report = audit(tmp_path, *rows, *[row([70 + n, 71 + n], [7, 8]) for n in range(unclosed)])
+    assert (report.end_ids, report.end_is_guess, report.suspicious_rows) == ((2,), True, ())
+    assert "end of turn: perhaps 2: a guess" in report.to_text()
+
+
+def test_an_id_beyond_every_vocabulary_is_rejected_though_the_vocabulary_is_not_known(tmp_path: Path) -> None:
+    rows = [row([50, last, 2], [7, 8]) for last in (60, 2**20 - 1, 2**20, 2**31 - 1)]
+    report = audit(tmp_path, *rows)
+    assert (report.vocabulary, report.rejected_rows) == (None, (3, 4))
+    assert "beyond any known vocabulary (1048576 ids; --vocabulary)" in reasons(report)[3]
+    assert audit(tmp_path, *rows, vocabulary=2**31).rejected_rows == ()
 
 
 def test_a_missing_column_is_named(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_the_name_of_a_second_row_does_not_depend_on_its_place(tmp_path: Path) -
 def test_identical_rows_are_numbered_and_none_is_lost(tmp_path: Path) -> None:
     census = Census()
     assert ids(tmp_path, *[good()] * 5, census=census) == ["a", "a~2", "a~3", "a~4", "a~5"]
-    assert census.duplicate_ids == 4
+    assert (census.duplicate_ids, census.duplicate_prompts) == (4, 4)  # they repeat the id and the question
     names = ids(tmp_path, *[{"messages": ask("Q")}] * 3)
     assert names == [names[0], f"{names[0]}~2", f"{names[0]}~3"]
 

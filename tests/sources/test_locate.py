@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reflash.config.source import SourceConfig
-from reflash.errors import SourceError
+from reflash.errors import SourceAbsent, SourceError
 from reflash.sources.hub import HubReference, hub_reference
 from reflash.sources.open import Source, open_source
 from tests.sources.reading import good, read_path
@@ -63,6 +63,23 @@ def test_a_missing_path_is_named_as_it_was_written(name: str) -> None:
     with pytest.raises(SourceError, match="no such file") as caught:
         opened(name)
     assert name in str(caught.value)
+
+
+def test_a_path_with_nothing_there_says_in_which_folder_it_was_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path / "a.jsonl", "1")
+    monkeypatch.chdir(tmp_path)
+    for name, said in (
+        ("missing.jsonl", f"it was looked for in {tmp_path}"),
+        ("no/such/missing.jsonl", f"there is no folder {tmp_path}/no"),
+        ("a.jsonl/missing.jsonl", f"there is no folder {tmp_path}/a.jsonl"),
+        ("missing-*", f"it was looked for from {tmp_path} on"),
+    ):
+        with pytest.raises(SourceAbsent) as caught:
+            opened(name)
+        assert str(caught.value).startswith(f"{name}: ")
+        assert said in str(caught.value)
 
 
 def test_a_folder_without_data_says_what_is_there(tmp_path: Path) -> None:
