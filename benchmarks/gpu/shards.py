@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from argparse import Namespace
 from statistics import mean, median
@@ -19,11 +20,13 @@ async def shards(options: Namespace) -> dict[str, Any]:
     """Short comparisons of the engine's own benchmark, with `--bench-rows`, then the run."""
     rows = options.out / "rows.jsonl"
     work.write_rows(options, rows, options.shards * options.shard_rows, options.tokens_in)
-    result: dict[str, Any] = {"shards": options.shards, "shard_rows": options.shard_rows, "lengths": options.lengths}
+    result: dict[str, Any] = {"shard_rows": options.shard_rows, "lengths": options.lengths}
     async with serving(options, options.out) as server:
         for number, (name, more) in enumerate(_benches(options).items()):
             with Counter(server, options.out / f"{name}.counter.json") as counter:
-                found = clients.run_bench(options, server, name, options.bench_rows, 100 + number, more)
+                found = await asyncio.to_thread(
+                    clients.run_bench, options, server, name, options.bench_rows, 100 + number, more
+                )
             result[name] = {**found, "steady_tok_s": counter.middle(0.15, 0.85)}
             print(name, json.dumps({k: v for k, v in result[name].items() if k != "command"}), flush=True)
         engine = {"kind": "endpoint", "urls": [server.url], "dialect": server.kind, "width": options.width}
@@ -36,7 +39,8 @@ async def shards(options: Namespace) -> dict[str, Any]:
             plan={"shard_rows": options.shard_rows},
         )
         with Counter(server, options.out / "run.counter.json") as counter:
-            result["command_s"] = clients.run_flow(options, server, "run", options.lengths, config)
+            flow = asyncio.to_thread(clients.run_flow, options, server, "run", options.lengths, config)
+            result["command_s"] = await flow
     result["command"] = clients.flow_command(options.lengths, config)
     return result | figures(clients.rows_of(options.out / "run"), counter, options.width)
 
@@ -105,7 +109,8 @@ def _running(counter: Counter, begin: float, end: float) -> float:
 
 
 def _of_shards(rows: list[Row], counter: Counter, zero: float) -> list[dict[str, Any]]:
-    """When each shard began, sent its last request and ended, and the rate in the 10 s around that last request."""
+    """When each shard began, sent its last request and ended; the rate in the 10 s around that last request, and in
+    the minute around it, over which a drain would show."""
     found = []
     for name in sorted({row.shard for row in rows}):
         own = [row for row in rows if row.shard == name]
@@ -116,7 +121,8 @@ def _of_shards(rows: list[Row], counter: Counter, zero: float) -> list[dict[str,
                 "first_sent_s": round(own[0].sent - zero, 1),
                 "last_sent_s": round(last - zero, 1),
                 "ended_s": round(max(row.ended for row in own) - zero, 1),
-                "tok_s_around_last_sent": round(counter.rate(last - 5, last + 5) or 0),
+                "tok_s_10_s_around_last_sent": round(counter.rate(last - 5, last + 5) or 0),
+                "tok_s_60_s_around_last_sent": round(counter.rate(last - 30, last + 30) or 0),
             }
         )
     return found

@@ -65,12 +65,17 @@ class EndpointConfig(Frozen):
 
     @field_validator("urls")
     @classmethod
-    def _without_user(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
-        """URLs stand in the manifest, in logs and in errors, where a password must not."""
+    def _without_secrets(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
+        """URLs stand in the manifest, in logs and in errors, where a password or a key must not."""
         if any("@" in url for url in urls):
             raise ValueError(
                 "a URL holds `@`, so it names a user: write it without, and give the key as `api_key` or in the "
                 "environment variable REFLASH_API_KEY (an `@` in a path is written %40)"
+            )
+        if any("?" in url or "#" in url for url in urls):
+            raise ValueError(
+                "a URL has a query or a fragment, which would not be sent and may hold a key: write it without, and "
+                "give a key as `api_key` or in the environment variable REFLASH_API_KEY"
             )
         return urls
 

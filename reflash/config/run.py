@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
+from reflash.config.addresses import without_query, without_user
 from reflash.config.base import MOST_TOKENS, Frozen
 from reflash.config.engine import EngineConfig
 from reflash.config.model import LengthConfig, ModelConfig, SamplingConfig, ThinkingConfig
@@ -48,7 +49,7 @@ class ValidateConfig(Frozen):
     """Fewer emitted tokens than this: rejected. DFlash needs two adjacent ones."""
 
     placeholders: tuple[str, ...] = ("ok", "okay", "sure", "n/a", "none", "todo", "...", "")
-    """Answers that say nothing, compared without case, spaces and final dots: flagged."""
+    """Answers that say nothing, compared by letters and digits, without case: flagged."""
 
     loop_window: int = Field(default=64, ge=8, le=MOST_TOKENS)
     """A tail of at least this many tokens that repeats one period is a loop: rejected."""
@@ -67,8 +68,9 @@ class PublishConfig(Frozen):
 class RunConfig(Frozen):
     """Everything about one run."""
 
-    run: str = Field(min_length=1)
-    """The run's folder: a path, or later a URL of an object store. The same folder goes on where it stopped."""
+    run: Annotated[str, AfterValidator(without_user), AfterValidator(without_query)] = Field(min_length=1)
+    """The run's folder: a path, or a URL of an object store, without a key in it. The same folder goes on where it
+    stopped."""
 
     source: SourceConfig
     model: ModelConfig

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Annotated
 
+from pydantic import AfterValidator, Field
+
+from reflash.config.addresses import without_user
 from reflash.config.base import Frozen
 
 
 class SourceConfig(Frozen):
     """The set whose answers are made again."""
 
-    path: str
+    path: Annotated[str, AfterValidator(without_user)]
     """A file, a folder, a glob or a Hub id: JSONL (plain, .gz, .zst), JSON array, Parquet, Arrow, `save_to_disk`.
     `owner/name` is a Hub id; a local folder of two parts is written `./owner/name`; `pkg://package/file` is a file
     inside an installed package."""

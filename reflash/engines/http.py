@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from time import perf_counter
 
 import aiohttp
@@ -126,17 +127,38 @@ class HttpEngine:
             raw = await read_body(response, self.name)
             if response.status == 200:
                 return raw
-            if self._api_key:  # before its words are cut: half a key is one no longer found
-                raw = raw.replace(self._api_key.encode(), b"***")
             wait = seconds_to_wait(response.headers.get("Retry-After"))
-            raise failure(response.status, self._clean(words(raw)), self.name, wait)
+            raise failure(response.status, self._clean(words(self._without_key(raw))), self.name, wait)
 
     def _read_back(self, raw: bytes, prompt: Prompt, seconds: float) -> Completion:
         try:
             return self.dialect.completion(raw, prompt, self.name, seconds)
         except EngineError as error:
-            error.args = (self._clean(str(error)),)
+            error.args = (self._clean(self._fault_without_key(raw, prompt, str(error))),)
             raise
+
+    def _fault_without_key(self, raw: bytes, prompt: Prompt, said: str) -> str:
+        """The words for an answer that cannot be taken, read again from one in which the key does not stand.
+
+        Only here: a key may be any word, such as `EMPTY`, so a good answer is left as it is.
+        """
+        clean = self._without_key(raw)
+        if clean == raw:
+            return said
+        try:
+            self.dialect.completion(clean, prompt, self.name, 0.0)
+        except EngineError as error:
+            return str(error)
+        return f"{self.name}: an answer that cannot be taken, and that repeats the key"
+
+    def _without_key(self, raw: bytes) -> bytes:
+        """A body before its words are cut (half a key is one no longer found), as JSON may spell the key."""
+        if self._api_key:
+            inside = json.dumps(self._api_key, ensure_ascii=False)[1:-1]
+            ascii_only = json.dumps(self._api_key)[1:-1]
+            for spelled in (self._api_key, inside, ascii_only, inside.replace("/", "\\/")):
+                raw = raw.replace(spelled.encode(), b"***")
+        return raw
 
     def _clean(self, text: str) -> str:
         """Servers repeat a key that they do not know, and aiohttp what they sent."""

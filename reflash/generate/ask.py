@@ -37,7 +37,7 @@ async def ask(prompt: Prompt, health: Health, home: int, patience: Patience, rng
     while True:
         attempts += 1
         try:
-            completion = await health.ask(prompt, home + spent)
+            completion = await _ask(prompt, health, home, spent)
         except EngineError as error:
             if not error.retryable:
                 return Asked(None, attempts, error, "refused")
@@ -50,6 +50,16 @@ async def ask(prompt: Prompt, health: Health, home: int, patience: Patience, rng
             await asyncio.sleep(_wait(error, failures, patience, rng))
         else:
             return Asked(completion, attempts)
+
+
+async def _ask(prompt: Prompt, health: Health, home: int, spent: int) -> Completion:
+    if not spent:
+        return await health.ask(prompt, home)
+    await health.quarantine.enter(spent)
+    try:
+        return await health.ask(prompt, home + spent)
+    finally:
+        await health.quarantine.leave(spent)
 
 
 def _wait(error: EngineError, failures: int, patience: Patience, rng: random.Random) -> float:

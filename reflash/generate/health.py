@@ -12,6 +12,7 @@ from reflash.engines.base import Engine
 from reflash.errors import EngineError, EngineGone, EngineLost, EngineStarting
 from reflash.generate.gate import Gate
 from reflash.generate.lateness import Lateness
+from reflash.generate.quarantine import Quarantine
 from reflash.types import Completion, Prompt
 
 log = logging.getLogger(__name__)
@@ -41,6 +42,7 @@ class Health:
         self.stations = [Station(engine, Gate(engine.width)) for engine in engines]
         self._canary, self._patience, self._quiet_s = canary, patience, quiet_s
         self.lateness = Lateness()
+        self.quarantine = Quarantine(sum(engine.width for engine in engines), patience.attempts)
         self._begun: dict[int, float] = {}  # requests under way, by when they began
         self._requests = 0
         self._trouble_since: float | None = None

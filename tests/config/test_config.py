@@ -92,9 +92,13 @@ ENDPOINT = MINIMAL.replace("{kind: scripted}", "{kind: endpoint, urls: [URL]}")
         "http://user:planted/secret?planted-secret#@host",
         "user:planted-secret@host",
         "http://user:planted-secret@host:port",
+        "http://host:8000/?api_key=planted-secret",
+        "http://host:8000?planted-secret",
+        "http://host:8000/#planted-secret",
+        "host:8000/path?key=planted-secret",
     ],
 )
-def test_a_password_in_a_url_is_refused_and_not_repeated(tmp_path: Path, url: str) -> None:
+def test_a_password_or_a_key_in_a_url_is_refused_and_not_repeated(tmp_path: Path, url: str) -> None:
     file = written(tmp_path, ENDPOINT.replace("URL", f"'{url}'"))
     with pytest.raises(ConfigError, match="REFLASH_API_KEY") as refusal:
         load_config(file)

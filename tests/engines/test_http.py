@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import traceback
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -267,6 +268,54 @@ async def test_half_a_key_is_in_no_error_either(engine: HttpEngine, server: Engi
     for before in range(280, 300):
         server.answer = srv.json({"error": {"message": "x" * before + KEY}}, 400)
         assert KEY[:4] not in str(await fault(engine))
+
+
+def bodies_that_cut(key: str, before: int) -> list[Any]:
+    """Answers whose words, cut to what is kept, end within the key."""
+    said_so = "x" * before + key
+    return [
+        {"error": {"message": said_so}},
+        {"error": {"message": said_so, "code": 400}},
+        {"error": said_so, "object": "error"},
+        {"choices": [{"finish_reason": said_so, "message": {}}], "usage": {}},
+        {"stop_type": said_so, "tokens": [5], "tokens_predicted": 1, "tokens_evaluated": 3},
+        {"meta_info": {"finish_reason": {"type": said_so}, "completion_tokens": 1}, "output_ids": [5]},
+        {"meta_info": {"finish_reason": {"type": "abort", "message": said_so, "status_code": 400}}},
+        {said_so: 1, "choices": [{said_so: 1}]},
+    ]
+
+
+@pytest.mark.parametrize("before", [58, 62, 72, 76, 282, 285, 290, 296])
+async def test_no_part_of_a_key_is_in_the_error_of_a_200(engine: HttpEngine, server: EngineServer, before: int) -> None:
+    for body in bodies_that_cut(KEY, before):
+        server.answer = srv.json(body)
+        assert KEY[:4] not in str(await fault(engine)), body
+    server.answer = srv.always(b"x" * before + KEY.encode())
+    assert KEY[:4] not in str(await fault(engine))
+
+
+@pytest.mark.parametrize("key", ['a/b"c-very-secret', "schlüssel/geheim"])
+@pytest.mark.parametrize("before", [287, 292])
+async def test_a_key_that_json_spells_otherwise_is_in_no_error(server: EngineServer, key: str, before: int) -> None:
+    engine = HttpEngine(server.url, DIALECTS["vllm"], model="m", api_key="x")
+    engine._api_key = key  # a header takes no such letters
+    for ascii_only, slash in ((True, "/"), (False, "/"), (True, "\\/")):
+        body = json.dumps({"error": {"message": "x" * before + key}}, ensure_ascii=ascii_only).replace("/", slash)
+        for status in (200, 400):
+            server.answer = srv.always(body.encode(), status)
+            assert key[:5] not in str(await fault(engine))
+    await engine.aclose()
+
+
+async def test_a_key_that_is_a_common_word_changes_no_good_answer_and_no_kind_of_error(server: EngineServer) -> None:
+    engine = HttpEngine(server.url, DIALECTS["vllm"], model="m", api_key="token_ids")
+    server.answer = srv.json(said("vllm", [5, 6, 2]))
+    assert (await engine.generate(prompt(1, 2, 3))).tokens == (5, 6, 2)
+    server.answer = srv.json({"error": {"message": "no token_ids", "code": 400}})
+    refused = await fault(engine)
+    assert isinstance(refused, EngineRefused)
+    assert "***" in str(refused)
+    await engine.aclose()
 
 
 @pytest.mark.parametrize("status", [200, 400, 429, 500])

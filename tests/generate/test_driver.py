@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from reflash.errors import (
 from reflash.generate.driver import Driver
 from reflash.generate.progress import Progress
 from reflash.ledger.ledger import Ledger
-from reflash.types import Prompt
+from reflash.types import Completion, Prompt
 from tests.fake_renderer import END, FakeRenderer
 from tests.making import begun, config, planned, rows, talk
 
@@ -199,6 +200,34 @@ def test_a_row_that_always_breaks_a_sound_engine_is_set_aside(ledger: Ledger, co
     bad = [t for t in turns_in(ledger, "00000") if t["finish_reason"] == "given-up"]
     assert [(t["conversation"], t["attempts"], t["error"]) for t in bad] == [("row-0000", 5, "500: out of range")]
     assert len(turns_in(ledger, "00000")) == count
+
+
+@pytest.mark.parametrize("width", [1, 8, 64])
+def test_only_the_row_that_kills_the_engine_is_set_aside_not_those_beside_it(ledger: Ledger, width: int) -> None:
+    """Each time the row is asked, everything in flight dies with it."""
+    dying = asyncio.Event()
+
+    class Mortal(ScriptedEngine):
+        async def generate(self, prompt: Prompt) -> Completion:
+            nonlocal dying
+            if prompt.conversation == "row-0003":
+                dying.set()
+                dying = asyncio.Event()
+                raise EngineLost("connection reset")
+            alive = dying
+            with suppress(TimeoutError):
+                await asyncio.wait_for(alive.wait(), 0.02)
+            if alive.is_set():
+                raise EngineLost("connection reset")
+            return await super().generate(prompt)
+
+    async def scenario(driver: Driver) -> None:
+        await asyncio.wait_for(driver.run("00000", rows(200)), 60)
+
+    drive(ledger, [Mortal(echo, width=width)], scenario, impatient(ledger, 60))
+    bad = [t["conversation"] for t in turns_in(ledger, "00000") if t["finish_reason"] != "stop"]
+    assert bad == ["row-0003"]
+    assert len(turns_in(ledger, "00000")) == 200
 
 
 def test_an_outage_is_no_rows_fault(ledger: Ledger) -> None:

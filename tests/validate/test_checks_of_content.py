@@ -148,10 +148,6 @@ def test_with_thinking_off_an_empty_thought_is_as_it_should_be() -> None:
     assert "thinking-empty" not in judged(thought("", "Paris."), SELF_OPENING, thinking_on=False).reasons
 
 
-def test_a_lone_closing_mark_counts_as_thinking() -> None:
-    assert judged(ended("France.", THOUGHT, "Paris."), SELF_OPENING, thinking_on=True).verdict == "good"
-
-
 def test_the_users_own_text_as_answer_repeats_the_prompt() -> None:
     assert judged(ended(PROSE), conversation=asked(PROSE)).reasons == ("repeats-prompt",)
     assert judged(ended("Hello!"), conversation=asked("Hello!")).verdict == "good"

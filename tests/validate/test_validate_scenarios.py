@@ -41,7 +41,7 @@ def test_a_model_that_answers_without_closing_its_thinking_is_never_good() -> No
 def test_markers_that_leak_into_reasoning_reject_the_row() -> None:
     """sglang#33995: raw markers of the template in the reasoning."""
     output = thought("Hm<|assistant|>", "Paris.")
-    leaked = judged(output, SELF_OPENING, exact=False, content="Paris.", reasoning="Hm<|assistant|>")
+    leaked = judged(output, SELF_OPENING, exact=False, content="Paris.", reasoning="Hm<|assistant|>", thinking_on=True)
     assert leaked.reasons == ("control-token",)
 
 
