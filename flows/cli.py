@@ -34,9 +34,9 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show Prefect's o
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from reflash.about import our_version
 
-        typer.echo(f"reflash {version('reflash')}")
+        typer.echo(f"reflash {our_version()}")
         raise typer.Exit
 
 

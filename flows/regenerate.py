@@ -27,7 +27,7 @@ from tasks.publish import publish
 from tasks.report import report
 from tasks.validate import validate
 
-SHARDS_AT_ONCE = 3  # the tail of one runs beside the head of the next; more would only hold rows in memory
+SHARDS_AT_ONCE = 6  # enough rows for 2,000 places at 2,000 a shard; more would only hold rows in memory
 STAGES = 3
 
 

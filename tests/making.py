@@ -59,8 +59,9 @@ def config(run: Path | str, **changes: Any) -> RunConfig:
 
 
 def manifest(name: str = "run-1", **decides: Any) -> Manifest:
-    """What was asked of a run that decides by the model's name alone, if nothing else is said."""
-    return Manifest(name, decides or {"model": {"name": "fake"}}, {})
+    """What was asked of a run that decides by the model's name and the source alone, if nothing else is said."""
+    least = {"model": {"name": "fake"}, "source": {"digest": "0"}}
+    return Manifest(name, least | decides, {"config": {"source": {"path": "test.jsonl"}}})
 
 
 def begun(run: Path | str, name: str = "run-1") -> Ledger:

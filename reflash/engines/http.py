@@ -154,9 +154,8 @@ class HttpEngine:
     def _without_key(self, raw: bytes) -> bytes:
         """A body before its words are cut (half a key is one no longer found), as JSON may spell the key."""
         if self._api_key:
-            inside = json.dumps(self._api_key, ensure_ascii=False)[1:-1]
-            ascii_only = json.dumps(self._api_key)[1:-1]
-            for spelled in (self._api_key, inside, ascii_only, inside.replace("/", "\\/")):
+            inside = [json.dumps(self._api_key, ensure_ascii=only)[1:-1] for only in (True, False)]
+            for spelled in (self._api_key, *inside, *(text.replace("/", "\\/") for text in inside)):
                 raw = raw.replace(spelled.encode(), b"***")
         return raw
 

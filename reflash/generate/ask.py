@@ -43,13 +43,29 @@ async def ask(prompt: Prompt, health: Health, home: int, patience: Patience, rng
                 return Asked(None, attempts, error, "refused")
             spent += error.spends
             failures += 1
-            if spent and spent % patience.attempts == 0 and error.spends and await health.sound(home + spent):
+            used_up = error.spends and spent % patience.attempts == 0
+            if used_up and await _sound(health, home + spent, patience, rng):
                 return Asked(None, attempts, error, "given-up")
             if health.hopeless:
                 return Asked(None, attempts, error, "engine")
             await asyncio.sleep(_wait(error, failures, patience, rng))
         else:
             return Asked(completion, attempts)
+
+
+async def _sound(health: Health, place: int, patience: Patience, rng: random.Random) -> bool:
+    """Whether an engine answers a small prompt: then what it failed on is to blame. One that is away is waited for."""
+    failures = 0
+    while True:
+        try:
+            await health.ask(health.canary, place)
+        except EngineError as error:
+            failures += 1
+            if error.spends or not error.retryable or health.hopeless:
+                return False
+            await asyncio.sleep(_wait(error, failures, patience, rng))
+        else:
+            return True
 
 
 async def _ask(prompt: Prompt, health: Health, home: int, spent: int) -> Completion:
@@ -68,7 +84,7 @@ def _wait(error: EngineError, failures: int, patience: Patience, rng: random.Ran
     An engine that is being launched again is looked for often, so that it is full soon after.
     """
     if isinstance(error, EngineStarting):
-        return rng.uniform(0.5, 1.5)
+        return patience.backoff_s * rng.uniform(1.0, 3.0)
     doubled = patience.backoff_s * 2.0 ** min(failures - 1, 20)
     backoff = min(patience.backoff_max_s, doubled) * rng.uniform(0.5, 1.0)
     wish = error.retry_after if isinstance(error, EngineBusy) else 0.0

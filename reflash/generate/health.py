@@ -40,7 +40,7 @@ class Health:
         self, engines: Sequence[Engine], canary: Prompt, patience: Patience, *, quiet_s: float = QUIET_S
     ) -> None:
         self.stations = [Station(engine, Gate(engine.width)) for engine in engines]
-        self._canary, self._patience, self._quiet_s = canary, patience, quiet_s
+        self.canary, self._patience, self._quiet_s = canary, patience, quiet_s
         self.lateness = Lateness()
         self.quarantine = Quarantine(sum(engine.width for engine in engines), patience.attempts)
         self._begun: dict[int, float] = {}  # requests under way, by when they began
@@ -54,14 +54,6 @@ class Health:
         Raises EngineError.
         """
         return await self.lateness.first_of(lambda again: self._ask(prompt, place + again))
-
-    async def sound(self, place: int) -> bool:
-        """Whether an engine answers a small prompt now: then what it failed on before is to blame."""
-        try:
-            await self.ask(self._canary, place)
-        except EngineError:
-            return False
-        return True
 
     @property
     def hopeless(self) -> bool:

@@ -11,15 +11,20 @@ import pyarrow as pa
 
 from reflash.errors import AlreadyExists, ConfigError, RunIncomplete, StoreError
 from reflash.ledger import names
-from reflash.ledger.files import RunFiles
+from reflash.ledger.files import RunFiles, remedy
+from reflash.ledger.index import REPLAN, Index
 from reflash.ledger.manifest import Manifest, check_same
 from reflash.ledger.schema import (
+    JUDGEMENT,
+    PLANNED,
     TURN,
     fact,
+    is_object,
     judgement_rows,
     judgement_table,
     planned_rows,
     planned_table,
+    rows_judged,
     turn_rows,
     turn_table,
     whole_and_ordered,
@@ -29,7 +34,7 @@ from reflash.types import Judgement, Planned, Shard, Turn
 
 log = logging.getLogger(__name__)
 
-REPLAN = "delete plan/index.json there and run the same command: the plan is made again, no answer is lost"
+LOST_PART = "if it cannot be had back, delete it and generate its rows again"
 PARQUET_END = b"PAR1"  # the last bytes of a whole Parquet file
 
 
@@ -78,30 +83,22 @@ class Ledger:
 
     def finish_plan(self, shards: Sequence[Shard], counts: dict[str, int]) -> None:
         """Mark the plan as whole. `counts` says what became of the source's rows."""
-        planned = [{"name": s.name, "rows": s.rows, "turns": s.turns} for s in shards]
-        index = {"run": self._files.id, "shards": planned, "source": counts}
-        self.store.put(names.INDEX, orjson.dumps(index, option=orjson.OPT_INDENT_2))
+        self.store.put(names.INDEX, Index(self._files.id, tuple(shards), counts).to_json())
 
     def shards(self) -> list[Shard] | None:
         """The plan's shards in order, None where the plan is not whole yet."""
-        index = self._files.json(names.INDEX)
-        if index is None:
-            return None
-        try:
-            self._files.same_run(str(index["run"]), names.INDEX)
-            return [Shard(**s) for s in index["shards"]]
-        except (KeyError, TypeError) as error:
-            raise StoreError(f"{self.store.where(names.INDEX)} is no plan ({error!r}); {REPLAN}") from error
+        index = self._files.index()
+        return None if index is None else list(index.shards)
 
     def source_counts(self) -> dict[str, int]:
         """What became of the source's rows: rows, accepted, repaired, rejected, duplicates."""
-        index = self._files.json(names.INDEX)
-        return {} if index is None else dict(index["source"])
+        index = self._files.index()
+        return {} if index is None else index.source
 
     def planned(self, shard: str) -> list[Planned]:
         """A shard's conversations."""
         try:
-            return planned_rows(self._files.need(names.plan(shard)))
+            return self._files.rows(names.plan(shard), planned_rows, PLANNED)
         except (StoreError, RunIncomplete) as error:
             raise StoreError(f"{error}; {REPLAN}") from error
 
@@ -119,7 +116,7 @@ class Ledger:
         tables = [TURN.empty_table()]
         for found in self.store.under(names.segments(shard)):
             try:
-                tables.append(self._files.need(found.name).replace_schema_metadata())
+                tables.append(self._files.need(found.name, TURN).replace_schema_metadata())
             except RunIncomplete:
                 continue
             except StoreError as error:
@@ -168,26 +165,26 @@ class Ledger:
 
     def part(self, shard: str) -> list[Turn]:
         """A committed shard's turns."""
-        return turn_rows(self.part_table(shard))
+        with remedy(LOST_PART):
+            return self._files.rows(names.part(shard), turn_rows, TURN)
 
     def part_table(self, shard: str) -> pa.Table:
         """A committed shard as a table, in the order of the plan."""
-        try:
-            return self._files.need(names.part(shard))
-        except StoreError as error:
-            raise StoreError(f"{error}; if it cannot be had back, delete it and generate its rows again") from error
+        with remedy(LOST_PART):
+            return self._files.need(names.part(shard), TURN)
 
     # Verdicts, dataset, rejects, report
 
     def write_verdicts(self, shard: str, judgements: Sequence[Judgement], rules: str) -> None:
-        """Keep the judgements on a part; `rules` is what they were made by, as text."""
+        """Keep the judgements on a part; `rules` is what they were made by, as the JSON text of an object."""
         tag = str(self.store.tag(names.part(shard)))
-        self._files.put(names.verdicts(shard), judgement_table(judgements), rules=rules, part=tag)
+        table = judgement_table(judgements)
+        self._files.put(names.verdicts(shard), table, rules=rules, part=tag, rows=rows_judged(table))
 
     def verdicts(self, shard: str, rules: str | None = None) -> list[Judgement] | None:
         """The judgements on a part, None where there are none of this very part made by these rules.
 
-        Torn ones count as absent.
+        Torn ones, and those that do not hold all their rows, count as absent.
         """
         table = self._verdicts(shard)
         if table is None or rules not in (None, fact(table, "rules")):
@@ -195,9 +192,10 @@ class Ledger:
         return judgement_rows(table)
 
     def rules(self) -> str | None:
-        """The rules that the last judgements were made by, None where there are none yet."""
+        """The rules that the last judgements were made by, None where there are none yet that can be read."""
         tables = (self._verdicts(names.shard_of(f.name)) for f in self.store.under(names.VERDICTS))
-        return next((fact(table, "rules") for table in tables if table is not None), None)
+        rules = (fact(table, "rules") for table in tables if table is not None)
+        return next((text for text in rules if is_object(text)), None)
 
     def is_published(self, shard: str) -> bool:
         """Whether the shard's rows lie in the dataset or under the rejects."""
@@ -250,8 +248,12 @@ class Ledger:
         self.store.put(names.REPORT_MD, text.encode())
 
     def report(self) -> dict[str, Any] | None:
-        """The last report, None where there is none yet."""
-        return self._files.json(names.REPORT)
+        """The last report, None where there is none yet, or none that can be read: it is written anew each time."""
+        try:
+            return self._files.json(names.REPORT)
+        except StoreError as error:
+            log.warning("%s; it counts as absent", error)
+            return None
 
     # Inside
 
@@ -265,12 +267,13 @@ class Ledger:
 
     def _verdicts(self, shard: str) -> pa.Table | None:
         try:
-            table = self._files.get(names.verdicts(shard))
+            table = self._files.get(names.verdicts(shard), JUDGEMENT)
         except StoreError as error:
             log.warning("%s; they are made again", error)
             return None
-        stale = table is not None and fact(table, "part") != str(self.store.tag(names.part(shard)))
-        return None if stale else table
+        if table is None or fact(table, "rows") != rows_judged(table):
+            return None
+        return table if fact(table, "part") == str(self.store.tag(names.part(shard))) else None
 
     def _put_part(self, shard: str, turns: Mapping[str, int]) -> bool:
         finished = self.finished(shard)

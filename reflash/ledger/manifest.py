@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,12 @@ _MEANS = {  # what a digest stands for
     "source.digest": " (the source's files)",
     "model.rendering": " (tokenizer, chat template or how they are used)",
 }
+_READ = (
+    ("decides.model.name", str),
+    ("decides.source.digest", str),
+    ("recorded.config", dict),
+    ("recorded.config.source", dict),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,19 @@ def read_manifest(data: bytes, name: str) -> Manifest:
         raise StoreError(f"{name} is not a manifest ({error}); is this a run's folder?") from error
     if number > FORMAT:
         raise StoreError(f"{name} has format {number}, this version reads up to {FORMAT}: upgrade reflash")
+    for lack in _lacking(manifest):
+        raise StoreError(f"{name} lacks `{lack}`: put back the one that the run began with, or start in a new folder")
     return manifest
+
+
+def _lacking(manifest: Manifest) -> Iterator[str]:
+    """What is read of every manifest, where it is not there or of another kind."""
+    for path, kind in _READ:
+        node: object = {"decides": manifest.decides, "recorded": manifest.recorded}
+        for key in path.split("."):
+            node = node.get(key) if isinstance(node, dict) else None
+        if not isinstance(node, kind):
+            yield path
 
 
 def check_same(old: Manifest, new: Manifest, where: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -71,6 +72,8 @@ JUDGEMENT = pa.schema(
     }
 )
 
+_MAY_BE_NULL = ("engine_text", "reasoning")
+
 
 def to_parquet(table: pa.Table, **facts: str) -> bytes:
     """A table as the bytes of a Parquet file; `facts` go into its metadata, see `fact`."""
@@ -90,6 +93,17 @@ def from_parquet(data: bytes, name: str) -> pa.Table:
         return pq.read_table(io.BytesIO(data))
     except (pa.ArrowInvalid, OSError) as error:
         raise StoreError(f"{name} is torn or not Parquet: {error}") from error
+
+
+def conforming(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
+    """The table's columns of a schema; raises StoreError naming the object where one is missing, or of other values."""
+    for field in schema:
+        if field.name not in table.column_names:
+            raise StoreError(f"{name} lacks the column {field.name}: it is damaged, or of another version")
+        column = table[field.name]
+        if column.type != field.type or (column.null_count and field.name not in _MAY_BE_NULL):
+            raise StoreError(f"{name}: the column {field.name} holds other values than {field.type}: it is damaged")
+    return table.select(schema.names)
 
 
 def planned_table(rows: Sequence[Planned]) -> pa.Table:
@@ -190,3 +204,17 @@ def judgement_rows(table: pa.Table) -> list[Judgement]:
         Judgement(r["conversation"], r["turn"], r["verdict"], tuple(r["reasons"]), tuple(r["notes"]))
         for r in table.to_pylist()
     ]
+
+
+def rows_judged(table: pa.Table) -> str:
+    """A digest of which turns a table of judgements is on: one that lost rows has another."""
+    keys = orjson.dumps([table["conversation"].to_pylist(), table["turn"].to_pylist()])
+    return hashlib.blake2b(keys, digest_size=16).hexdigest()
+
+
+def is_object(text: str) -> bool:
+    """Whether text is the JSON of an object."""
+    try:
+        return isinstance(orjson.loads(text), dict)
+    except orjson.JSONDecodeError:
+        return False

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Any
 from uuid import uuid4
 
+from reflash.about import our_version
 from reflash.config.run import RunConfig
 from reflash.ledger.manifest import Manifest
 
@@ -34,6 +34,6 @@ def make_manifest(config: RunConfig, source_digest: str, renderer_digest: str) -
     }
     recorded = {
         "config": config.model_dump(mode="json", exclude={"engine": {"api_key"}}),
-        "reflash": version("reflash"),
+        "reflash": our_version(),
     }
     return Manifest(uuid4().hex, decides, recorded)

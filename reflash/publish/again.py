@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import ValidationError
 
 from reflash.config.source import SourceConfig
+from reflash.errors import StoreError
 from reflash.ledger import names
 from reflash.ledger.ledger import Ledger, open_ledger
+from reflash.printable import printable
 
 HEADING = "## Made again"
 
@@ -43,7 +46,17 @@ def _earlier(source: SourceConfig) -> Iterator[Ledger]:
     while source.reasons:
         ledger = open_ledger(source.path)
         yield ledger
-        source = SourceConfig.model_validate(ledger.manifest().recorded["config"]["source"])
+        source = _source_of(ledger)
+
+
+def _source_of(ledger: Ledger) -> SourceConfig:
+    try:
+        return SourceConfig.model_validate(ledger.manifest().recorded["config"]["source"])
+    except ValidationError as error:
+        what = printable(error.errors()[0]["msg"])
+        raise StoreError(
+            f"{ledger.store.where(names.MANIFEST)}: `recorded.config.source` cannot work: {what}"
+        ) from error
 
 
 def rows_again(ledger: Ledger) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,8 @@ from typing import Any
 from reflash.engines.base import Engine
 from reflash.generate.progress import Snapshot
 from reflash.printable import printable
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +40,21 @@ def attempt_of(snapshot: Snapshot, engines: Sequence[Engine]) -> Attempt:
 
 
 def attempts_in(report: Mapping[str, Any] | None) -> tuple[Attempt, ...]:
-    """The attempts that an earlier report tells of, the oldest first; those that generated nothing are left out."""
+    """The attempts that an earlier report tells of, the oldest first; those that generated nothing are left out.
+
+    A report is only ever written over, never asked for by a row: what a damaged one told is lost, with a warning.
+    """
     if report is None:
         return ()
-    told = report.get("attempts") or [report["attempt"]]  # a report of the first version knew only the last one
-    found = [
-        Attempt(t["turns"], t["output_tokens"], t["seconds"], tuple(t["engines"]), t.get("ended", 0.0)) for t in told
-    ]
+    try:
+        told = report.get("attempts") or [report["attempt"]]  # a report of the first version knew only the last one
+        found = [_attempt(one) for one in told]
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        log.warning("report.json is damaged (%s): what it told of earlier attempts is lost", printable(repr(error)))
+        return ()
     return tuple(a for a in found if a.output_tokens)
+
+
+def _attempt(told: Mapping[str, Any]) -> Attempt:
+    counts = int(told["turns"]), int(told["output_tokens"]), float(told["seconds"])
+    return Attempt(*counts, tuple(map(str, told["engines"])), float(told.get("ended", 0.0)))

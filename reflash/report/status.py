@@ -24,7 +24,7 @@ def run_status(run: str) -> dict[str, Any]:
     return {
         "run": ledger.where,
         "model": manifest.decides["model"]["name"],
-        "complete": bool(shards) and len(published) == len(shards) and report is not None and report["complete"],
+        "complete": bool(shards) and len(published) == len(shards) and (report or {}).get("complete") is True,
         "shards": len(shards),
         "shards_done": len(committed),
         "shards_published": len(published),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from importlib.metadata import version
 from typing import Any
 
+from reflash.about import our_version
 from reflash.config.run import RunConfig
 from reflash.ledger.ledger import open_ledger
 from reflash.render.shared import shared_renderer
@@ -15,12 +15,13 @@ from reflash.validate.summary import Tally, tally
 
 def rules_of(config: RunConfig) -> str:
     """What verdicts depend on beside the rows, as JSON text; other rules, or other checks, make them anew."""
-    return json.dumps({"reflash": version("reflash"), "validation": config.validation.model_dump(mode="json")})
+    return json.dumps({"reflash": our_version(), "validation": config.validation.model_dump(mode="json")})
 
 
 def settings_of(rules: str) -> dict[str, Any]:
-    """The settings in a text of `rules_of`."""
-    return dict(json.loads(rules)["validation"])
+    """The settings in a text of `rules_of`; the default ones where it has none."""
+    found = json.loads(rules).get("validation")
+    return found if isinstance(found, dict) else {}
 
 
 def validate_shard(config: RunConfig, shard: str, *, anew: bool = False) -> Tally:

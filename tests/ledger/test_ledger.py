@@ -42,9 +42,10 @@ def test_a_changed_manifest_is_refused_and_names_each_setting(empty: Ledger) -> 
 
 
 def test_the_run_keeps_its_first_id_and_what_was_recorded_first(empty: Ledger) -> None:
-    empty.start(Manifest("first", {"model": {"name": "a"}}, {"reflash": "1"}))
-    empty.start(Manifest("second", {"model": {"name": "a"}}, {"reflash": "2"}))
-    assert (empty.manifest().id, empty.manifest().recorded) == ("first", {"reflash": "1"})
+    first = manifest("first")
+    empty.start(first)
+    empty.start(Manifest("second", first.decides, first.recorded | {"reflash": "2"}))
+    assert (empty.manifest().id, empty.manifest().recorded) == ("first", first.recorded)
 
 
 def test_a_manifest_of_a_later_format_asks_for_an_upgrade(empty: Ledger) -> None:
