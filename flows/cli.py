@@ -9,7 +9,9 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from flows.audit_cli import audit_app
 from flows.engines_cli import engines_app
+from flows.exporting import export
 from reflash.errors import ConfigError, ManifestChanged, ReflashError
 
 app = typer.Typer(
@@ -22,6 +24,7 @@ app = typer.Typer(
 config_app = typer.Typer(no_args_is_help=True, help="What a run config may say.")
 app.add_typer(config_app, name="config")
 app.add_typer(engines_app, name="engines")
+app.add_typer(audit_app, name="audit")
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
 Run = Annotated[str, typer.Argument(help="A run's folder: a path or a URL.")]
@@ -174,6 +177,9 @@ def validate(run: Run, as_json: Json = False, overrides: Overrides = None) -> No
     if not report.complete:
         print("reflash: the run is not finished; `reflash status` says what is missing", file=sys.stderr)  # noqa: T201
     raise typer.Exit(0 if report.complete else 1)
+
+
+app.command()(export)
 
 
 @config_app.command()

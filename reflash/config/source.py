@@ -30,3 +30,6 @@ class SourceConfig(Frozen):
     reasons: tuple[str, ...] = ()
     """Then `path` is the folder of an earlier run: those of its conversations are made again in which a turn was set
     aside for one of these reasons, and what comes out good is put into that run's dataset too."""
+
+    select: str | None = None
+    """Take only the rows that this Parquet file names, by id or by position: `reflash audit data` writes one."""

@@ -41,8 +41,9 @@ class Health:
     ) -> None:
         self.stations = [Station(engine, Gate(engine.width)) for engine in engines]
         self.canary, self._patience, self._quiet_s = canary, patience, quiet_s
-        self.lateness = Lateness()
-        self.quarantine = Quarantine(sum(engine.width for engine in engines), patience.attempts)
+        width = sum(engine.width for engine in engines)
+        self.lateness = Lateness(width)
+        self.quarantine = Quarantine(width, patience.attempts)
         self._begun: dict[int, float] = {}  # requests under way, by when they began
         self._requests = 0
         self._trouble_since: float | None = None

@@ -12,6 +12,7 @@ from reflash.types import Completion
 
 ENOUGH = 32  # answers, before any is called late
 TIMES = 2.0  # the longest answer so far: while many run at once some end at every age, so that is a gap and no tail
+TIMES_IDLE = 1.25  # where places are free, a second sending costs nothing
 FLOOR_S = 5.0
 LOOK_S = 0.5
 MOST = 4  # times that one request is sent
@@ -49,8 +50,8 @@ class Flight:
 class Lateness:
     """How long answers take, and the requests under way. Lives in one event loop; `run` must run beside them."""
 
-    def __init__(self, *, floor_s: float = FLOOR_S, look_s: float = LOOK_S, most: int = MOST) -> None:
-        self._floor_s, self._look_s, self._most = floor_s, look_s, most
+    def __init__(self, places: int = 1, *, floor_s: float = FLOOR_S, look_s: float = LOOK_S, most: int = MOST) -> None:
+        self._places, self._floor_s, self._look_s, self._most = places, floor_s, look_s, most
         self._answers = 0
         self._longest = 0.0
         self._flights: set[Flight] = set()
@@ -93,7 +94,8 @@ class Lateness:
             await asyncio.sleep(self._look_s)
             if self._answers < ENOUGH:
                 continue
-            limit = time.monotonic() - max(self._floor_s, TIMES * self._longest)
+            times = TIMES if len(self._flights) >= self._places else TIMES_IDLE
+            limit = time.monotonic() - max(self._floor_s, times * self._longest)
             for flight in list(self._flights):
                 if flight.sent_at < limit and len(flight.again) + 1 < self._most:
                     flight.send_again()

@@ -11,8 +11,8 @@ from typing import Any
 
 from reflash.printable import printable
 from reflash.sources.shapes import ALREADY_TOKENIZED
+from reflash.tokenized.batches import CONVERSATION_ROW
 
-CONVERSATION_ROW = "a conversation among tokenized rows"  # the reason of such a row
 _SHOWN = 20
 _ROWS = 10  # numbers in one line
 _LINE = 2000  # characters

@@ -5,38 +5,20 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from reflash.errors import SourceError
-from reflash.inspect.families import Family, family_of
-from reflash.inspect.judge import Aligned, Spans, align, measure, open_ends, out_of_range
-from reflash.inspect.lists import Lists, flat_lists, python_lists
-from reflash.inspect.report import CONVERSATION_ROW, RowReason, TokenizedReport, for_another
-from reflash.printable import printable
-from reflash.sources.groups import groups
-from reflash.sources.raw import ColumnPart, RawRow
-from reflash.sources.shapes import TOKENIZED, is_tokenized
+from reflash.inspect.report import RowReason, TokenizedReport, for_another
+from reflash.sources.shapes import TOKENIZED
 from reflash.sources.source import Source
+from reflash.tokenized.batches import CONVERSATION_ROW, Batch, batches
+from reflash.tokenized.families import Family, family_of
+from reflash.tokenized.judge import Aligned, Spans, align, measure, open_ends, out_of_range
 
-IDS, MASK = TOKENIZED
-_ROWS = 512  # of JSON, judged together
 _COMMON = 0.5  # share of all spans that end with a token, for it to be perhaps the end of a turn ...
 _SURE, _SURE_ROWS = 0.95, 100  # ... and the share and number of rows for it to be taken as that
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Some rows in a row."""
-
-    numbers: list[int] | None  # 1-based lines; None where rows have only their position in the file
-    size: int
-    ids: Lists
-    mask: Lists
-    columns: frozenset[str]
 
 
 def audit(source: Source, threshold: int, vocabulary: int | None, context: int | None = None) -> TokenizedReport:
@@ -48,7 +30,7 @@ def audit(source: Source, threshold: int, vocabulary: int | None, context: int |
     for part in source.parts:
         ledger.begin(part.file)
         try:
-            for batch in _of_columns(part) if isinstance(part, ColumnPart) else _of_rows(part.records()):
+            for batch in batches(part):
                 ledger.take(batch)
         except SourceError as error:
             if len(source.parts) == 1:
@@ -58,57 +40,6 @@ def audit(source: Source, threshold: int, vocabulary: int | None, context: int |
         nothing = f"{source.name}: no rows ({len(source.files)} files read); nothing to audit"
         raise SourceError(ledger.unreadable[0] if ledger.unreadable else nothing)
     return ledger.report(source)
-
-
-def _of_columns(part: ColumnPart) -> Iterator[Batch]:
-    """Batches of a file that is stored by columns."""
-    there = tuple(name for name in TOKENIZED if name in part.columns)
-    columns = frozenset(part.columns)
-    missing = _missing(columns) if there or is_tokenized(dict.fromkeys(part.columns)) else CONVERSATION_ROW
-    for batch in part.batches(there or part.columns[:1]):
-        rows = batch.num_rows
-        if len(there) == len(TOKENIZED):
-            ids, mask = (flat_lists(batch.column(batch.schema.get_field_index(name)), name) for name in TOKENIZED)
-        else:
-            ids = mask = Lists.unusable(rows, missing)
-        yield Batch(None, rows, ids, mask, columns)
-
-
-def _missing(columns: frozenset[str]) -> str:
-    absent = " and ".join(name for name in TOKENIZED if name not in columns)
-    seen = ", ".join(sorted(printable(name, 40) for name in columns)[:12])
-    hint = "; labels of -100 mark what is not supervised: loss_mask = labels != -100" if "labels" in columns else ""
-    return f"column {absent} is missing (columns: {seen}){hint}"
-
-
-def _of_rows(records: Iterator[RawRow]) -> Iterator[Batch]:
-    """Batches of JSON rows; those before an error come out first. Raises SourceError."""
-    for raw, error in groups(records, _ROWS):
-        if raw:
-            yield _of_group(raw)
-        if error is not None:
-            raise error
-
-
-def _of_group(raw: list[RawRow]) -> Batch:
-    values = [row.value if isinstance(row.value, dict) else {} for row in raw]
-    faults = {i: fault for i, row in enumerate(raw) if (fault := _row_fault(row))}
-    ids = python_lists([None if i in faults else value[IDS] for i, value in enumerate(values)], IDS)
-    mask = python_lists([None if i in faults else value[MASK] for i, value in enumerate(values)], MASK)
-    ids.faults.update(faults)
-    columns = frozenset(key for i, value in enumerate(values) if i not in faults for key in value)
-    return Batch([row.origin.row for row in raw], len(raw), ids, mask, columns)
-
-
-def _row_fault(row: RawRow) -> str:
-    """Why a JSON row is not a tokenized one; "" where it is."""
-    if row.reason:
-        return row.reason
-    if not isinstance(row.value, dict):
-        return f"row is a {type(row.value).__name__}, not an object"
-    if IDS in row.value and MASK in row.value:
-        return ""
-    return _missing(frozenset(row.value)) if is_tokenized(row.value) else CONVERSATION_ROW
 
 
 class _Audit:

@@ -21,7 +21,7 @@ _ASKS_OF_PAIRS = ("user", "input")  # too plain a name where no answer stands be
 _ANSWERS = ("response", "output", "answer", "solution", "completion", "chosen", "assistant")
 _SYSTEM = ("system", "system_prompt")
 _TOOLS = ("tools", "functions")
-_IDS = ("id", "uuid", "conversation_id", "prompt_id", "_id")
+IDS = ("id", "uuid", "conversation_id", "prompt_id", "_id")
 _PREFIX = ("continue_final_message", "prefix")
 
 
@@ -51,7 +51,7 @@ def shape_of(row: Any, repairs: list[str]) -> Shape:
     messages = _messages(row, used, repairs)
     return Shape(
         messages,
-        id=_first(row, _IDS, used),
+        id=_first(row, IDS, used),
         tools=_first(row, _TOOLS, used),
         system=_system(row, used),
         prefix=_first(row, _PREFIX, used) is True,

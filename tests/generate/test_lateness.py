@@ -41,11 +41,11 @@ class Sending:
         return answer(number)
 
 
-def ask(sending: Sending, *, learned: bool = True, longest_s: float = 0.01, most: int = 3, floor_s: float = 0.1) -> int:
+def ask(sending: Sending, *, learned: bool = True, longest_s: float = 0.01, most: int = 3, places: int = 1) -> int:
     """The sending whose answer counted."""
 
     async def scenario() -> int:
-        lateness = Lateness(floor_s=floor_s, look_s=0.02, most=most)
+        lateness = Lateness(places, floor_s=0.1, look_s=0.02, most=most)
         for _ in range(ENOUGH if learned else ENOUGH - 1):
             lateness.answered(longest_s)
         watch = asyncio.create_task(lateness.run())
@@ -75,6 +75,13 @@ def test_an_answer_within_twice_the_longest_is_not_late() -> None:
     sending = Sending(lambda n: 0.5)
     assert ask(sending, longest_s=2.0) == 0
     assert sending.sent == [0]
+
+
+@pytest.mark.parametrize(("places", "sent"), [(1, [0]), (2, [0, 1])])
+def test_where_places_are_free_an_answer_is_late_sooner(places: int, sent: list[int]) -> None:
+    sending = Sending(lambda n: 1.6 if n == 0 else 60.0)
+    assert ask(sending, longest_s=1.0, places=places, most=2) == 0
+    assert sending.sent == sent
 
 
 def test_no_request_is_sent_more_often_than_allowed() -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reflash.inspect.families import LARGEST, Family
-from reflash.inspect.lists import Flat, Lists
+from reflash.tokenized.families import LARGEST, Family
+from reflash.tokenized.lists import Flat, Lists
 
 Ints = NDArray[np.int64]
 _RUN = 4  # of one id at a row's end

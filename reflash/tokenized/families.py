@@ -23,13 +23,30 @@ class Family:
     opens: tuple[int, ...]  # open a message: never emitted by a model
     pads: tuple[int, ...]
     askers: tuple[int, ...] = ()  # "user" and "system", as they stand after the mark that opens a message
+    thinks: tuple[int, int] | None = None  # open and close a thought
 
 
 # Largest ids first: a set of a larger vocabulary holds the ids of a smaller one's control tokens as plain text.
 FAMILIES = (
-    Family("Qwen3.5 and 3.6", 248044, 248077, 248320, (248046, 248044), (248045,), (248044,), (846, 8678)),
+    Family(
+        "Qwen3.5 and 3.6",
+        *(248044, 248077, 248320),
+        (248046, 248044),
+        (248045,),
+        (248044,),
+        (846, 8678),
+        (248068, 248069),
+    ),
     Family("gpt-oss", 199998, 200018, 201088, (200002, 200007, 200012, 199999), (200006,), (199999,)),
-    Family("Qwen2.5 and Qwen3", 151643, 151668, 151936, (151645, 151643), (151644,), (151643,), (872, 8948)),
+    Family(
+        "Qwen2.5 and Qwen3",
+        *(151643, 151668, 151936),
+        (151645, 151643),
+        (151644,),
+        (151643,),
+        (872, 8948),
+        (151667, 151668),
+    ),
     Family("Llama 3", 128000, 128010, 128256, (128009, 128001, 128008), (128006,), (128001, 128004)),
 )
 

@@ -1,0 +1,1 @@
+"""Judging: one small entry a check, pure functions of recorded facts."""

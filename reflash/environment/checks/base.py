@@ -1,0 +1,103 @@
+"""What a check is, and the words its rule answers in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from reflash.environment.facts import Card, Facts
+
+Status = Literal["pass", "warn", "fail", "unknown", "not applicable"]
+ORDER: tuple[Status, ...] = ("fail", "unknown", "warn", "pass", "not applicable")  # from worst to best
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is judged: facts, and those of the last audit of the same machine."""
+
+    facts: Facts
+    last: Facts | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a rule says."""
+
+    status: Status
+    found: str
+
+
+Rule = Callable[[Case], Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One entry: what is looked at, what it needs, and what to do where it does not hold."""
+
+    id: str
+    needs: str
+    remedy: str  # a command where there is one
+    line: str  # of the specification: the subject it stands under
+    rule: Rule
+
+
+def check(id: str, needs: str, remedy: str, line: str) -> Callable[[Rule], Check]:  # noqa: A002
+    """Make an entry of a rule."""
+    return lambda rule: Check(id, needs, remedy, line, rule)
+
+
+def good(found: str) -> Answer:
+    """It holds."""
+    return Answer("pass", found)
+
+
+def warn(found: str) -> Answer:
+    """The work can be done, but slower or with a risk."""
+    return Answer("warn", found)
+
+
+def fail(found: str) -> Answer:
+    """The work cannot be done."""
+    return Answer("fail", found)
+
+
+def unknown(found: str) -> Answer:
+    """It could not be read."""
+    return Answer("unknown", found)
+
+
+def idle(why: str) -> Answer:
+    """It does not apply here."""
+    return Answer("not applicable", why)
+
+
+def each_card(case: Case, field: str, rule: Callable[[Card], Answer], reads: str = "") -> Answer:
+    """The worst answer over all cards, with the index of each one that gives it; `field` must have been read."""
+    if not case.facts.cards:
+        return idle("no GPU answers")
+    answers = [(card.index, _one(card, field, rule)) for card in case.facts.cards]
+    worst = min((a.status for _, a in answers), key=ORDER.index)
+    if all(a.status == "not applicable" for _, a in answers):
+        return idle(answers[0][1].found)
+    return Answer(worst, _together((i, a.found) for i, a in answers if a.status == worst) or reads)
+
+
+def _one(card: Card, field: str, rule: Callable[[Card], Answer]) -> Answer:
+    if getattr(card, field) is None:
+        if field in card.unsupported:
+            return idle(f"{card.name} does not tell {field}")
+        return unknown(f"{field} could not be read")
+    return rule(card)
+
+
+def _together(found: Iterable[tuple[int, str]]) -> str:
+    by_words: dict[str, list[int]] = {}
+    for index, words in found:
+        by_words.setdefault(words, []).append(index)
+    return "; ".join(f"GPU {','.join(map(str, where))}: {words}" for words, where in by_words.items())
+
+
+def served(case: Case) -> bool:
+    """An engine of an environment of its own is to run on GPUs."""
+    return case.facts.subject.engine != "llamacpp"

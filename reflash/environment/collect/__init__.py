@@ -1,0 +1,1 @@
+"""Fetching: whatever touches the machine under audit."""

@@ -1,0 +1,1 @@
+"""What a GPU really does, tried in child processes."""

@@ -1,0 +1,53 @@
+"""The gated delta rule as vLLM runs it: a prefill in chunks, then single tokens, against the plain recurrence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+HEADS, KEY, VALUE, TOKENS, DECODED = 4, 128, 128, 192, 2
+
+
+def measure(options: dict[str, Any]) -> dict[str, Any]:
+    """Outputs of both ways; the autotuner runs here, with the memory that it asks for."""
+    import torch
+    from vllm.model_executor.layers.fla.ops import chunk_gated_delta_rule, fused_recurrent_gated_delta_rule
+
+    torch.manual_seed(0)
+    every = TOKENS + DECODED
+    q, k = (torch.nn.functional.normalize(torch.randn(1, every, HEADS, KEY), dim=-1) for _ in range(2))
+    v = torch.randn(1, every, HEADS, VALUE)
+    gate = -torch.rand(1, every, HEADS) * 0.1
+    beta = torch.rand(1, every, HEADS)
+    q, k, v, beta = (t.to("cuda:0", torch.bfloat16) for t in (q, k, v, beta))
+    gate = gate.to("cuda:0")
+    state = torch.zeros(1, HEADS, VALUE, KEY, device="cuda:0")
+    split = slice(0, TOKENS), slice(TOKENS, every)
+    parts = [[t[:, s].contiguous() for t in (q, k, v, gate, beta)] for s in split]
+    made, state = _call(chunk_gated_delta_rule, parts[0], state)
+    more, _ = _call(fused_recurrent_gated_delta_rule, parts[1], state)
+    want = _plain(*(t[0].cpu().float() for t in (q, k, v, gate, beta)))
+    off = (torch.cat([made, more], 1)[0].cpu().float() - want).abs().max().item()
+    if not off < 0.05:
+        return {"outcome": "wrong", "says": f"off by {off:.3g}"}
+    return {"outcome": "passed", "says": f"prefill of {TOKENS}, decode of {DECODED}"}
+
+
+def _call(rule: Any, part: list[Any], state: Any) -> Any:
+    q, k, v, gate, beta = part
+    more = {"inplace_final_state": False} if "inplace" in str(rule.__code__.co_varnames) else {}
+    flag = {"output_final_state": True} if "output_final_state" in rule.__code__.co_varnames else {}
+    return rule(q, k, v, g=gate, beta=beta, initial_state=state, **flag, **more)
+
+
+def _plain(q: Any, k: Any, v: Any, gate: Any, beta: Any) -> Any:
+    """Token by token: the state decays, forgets what it held under the key, takes the new value."""
+    import torch
+
+    state = torch.zeros(HEADS, KEY, VALUE)
+    out = []
+    for t in range(q.shape[0]):
+        state = state * gate[t].exp()[:, None, None]
+        held = torch.einsum("hk,hkv->hv", k[t], state)
+        state = state + torch.einsum("hk,hv->hkv", k[t], (v[t] - held) * beta[t][:, None])
+        out.append(torch.einsum("hk,hkv->hv", q[t], state) * KEY**-0.5)
+    return torch.stack(out)

@@ -1,0 +1,1 @@
+"""The dataset of a run in the formats that trainers read, unconverted."""

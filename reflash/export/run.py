@@ -1,0 +1,63 @@
+"""`export_run`: the good rows of a run as one JSON Lines file, a dataset file at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from reflash.errors import ConfigError, RunIncomplete, StoreError
+from reflash.export.formats import FORMATS
+from reflash.ledger.ledger import Ledger, open_ledger
+
+_AT_ONCE = 256  # rows that are Python objects at the same time
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written."""
+
+    path: Path
+    rows: int
+    unpublished: int  # shards whose rows are not in the dataset yet, so not here either
+    note: str  # what the format's reader has to be told
+
+
+def export_run(run: str, form: str, out: Path | None = None) -> Exported:
+    """Write every dataset row of a run in one format; `out` is by default RUN/export/FORMAT.jsonl.
+
+    The file appears when it is whole. Raises ConfigError for an unknown format or a place that cannot be written to,
+    RunIncomplete where the dataset has no row.
+    """
+    if form not in FORMATS:
+        raise ConfigError(f"--format: no format {form}; there are {', '.join(FORMATS)}")
+    ledger = open_ledger(run)
+    files = ledger.dataset_files()
+    if not files:
+        raise RunIncomplete(f"{ledger.where}: its dataset has no row yet; `reflash status` says what is missing")
+    path = out or _beside(run, form)
+    try:
+        rows = _write(ledger, files, form, path)
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written ({error.strerror or error})") from error
+    unpublished = sum(not ledger.is_published(shard.name) for shard in ledger.shards() or [])
+    return Exported(path, rows, unpublished, FORMATS[form].note)
+
+
+def _beside(run: str, form: str) -> Path:
+    if "://" in run:
+        raise ConfigError(f"{run}: an export is a local file; say where with --out")
+    return Path(run).expanduser() / "export" / f"{form}.jsonl"
+
+
+def _write(ledger: Ledger, files: list[str], form: str, path: Path) -> int:
+    columns, line = list(FORMATS[form].columns), FORMATS[form].line
+    path.parent.mkdir(parents=True, exist_ok=True)
+    making = path.with_name(f"{path.name}.part")
+    rows = 0
+    with making.open("wb") as handle:
+        for name in files:
+            for batch in ledger.dataset_rows(name).select(columns).to_batches(max_chunksize=_AT_ONCE):
+                handle.writelines(line(row) + b"\n" for row in batch.to_pylist())
+                rows += batch.num_rows
+    making.replace(path)
+    return rows

@@ -1,0 +1,114 @@
+"""Every good row of a run, in the shape that a trainer reads."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+import pytest
+
+from reflash.errors import ConfigError, RunIncomplete
+from reflash.export.formats import FORMATS
+from reflash.export.run import export_run
+from reflash.sources.locate import part_of
+from tests.flows.made import MODEL, made_run, settings
+from tests.making import begun, config
+
+TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
+CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+TALKS = [
+    {"id": "one", "messages": [{"role": "user", "content": "line\u2028separator é"}]},
+    {
+        "id": "tools",
+        "tools": [TOOL],
+        "messages": [
+            {"role": "user", "content": "look"},
+            {"role": "assistant", "content": "", "tool_calls": [CALL]},
+            {"role": "tool", "tool_call_id": "c1", "content": "found"},
+        ],
+    },
+    {"id": "two", "messages": [{"role": "user", "content": c} for c in "ab"]},
+]
+TALKS[2]["messages"].insert(1, {"role": "assistant", "content": "OK."})
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "rows.jsonl").write_text("".join(json.dumps(talk) + "\n" for talk in TALKS))
+    source = {"path": str(folder / "rows.jsonl")}
+    made_run(config(folder / "run", source=source, model=MODEL, plan={"shard_rows": 2, "workers": 1}))
+    return folder / "run"
+
+
+def exported(run: Path, form: str, out: Path) -> list[dict[str, Any]]:
+    made = export_run(str(run), form, out / "out.jsonl")
+    lines = (out / "out.jsonl").read_bytes().split(b"\n")
+    rows = [json.loads(line) for line in lines[:-1]]
+    assert (lines[-1], made.rows, made.unpublished, len(rows)) == (b"", 4, 0, 4)
+    assert not list(out.glob("*.part"))
+    return rows
+
+
+def dataset(run: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = ds.dataset(run / "dataset" / "data").to_table().to_pylist()
+    return rows
+
+
+@pytest.mark.parametrize("form", ["specforge", "speculators"])
+def test_token_rows_are_what_was_emitted_and_no_more(run: Path, tmp_path: Path, form: str) -> None:
+    keys = ("input_ids", "loss_mask")
+    rows = exported(run, form, tmp_path)
+    assert rows == [{key: row[key] for key in keys} for row in dataset(run)]
+    for row, whole in zip(rows, dataset(run), strict=True):
+        assert sum(row["loss_mask"]) == whole["completion_tokens"]  # no line feed behind the end mark
+
+
+@pytest.mark.parametrize(
+    ("form", "key"), [("specforge-conversations", "conversations"), ("automodel", "messages"), ("messages", "messages")]
+)
+def test_conversations_keep_calls_and_tools_and_have_no_empty_keys(
+    run: Path, tmp_path: Path, form: str, key: str
+) -> None:
+    rows = {row["id"]: row for row in exported(run, form, tmp_path)}
+    assert rows.keys() == {"one", "tools", "two/0", "two/1"}
+    asked, called, found, answer = rows["tools"][key]
+    assert (asked["content"], called["tool_calls"][0]["function"], found) == (
+        "look",
+        {"name": "look", "arguments": "{}"},
+        {"role": "tool", "content": "found", "tool_call_id": "c1", "name": "look"},
+    )
+    assert (answer["role"], bool(answer["content"])) == ("assistant", True)
+    assert json.loads(rows["tools"]["tools"])[0]["function"]["name"] == "look"
+    assert not any(value in (None, []) for row in rows.values() for message in row[key] for value in message.values())
+    assert (tmp_path / "out.jsonl").read_bytes().isascii()
+    assert ("status" in rows["one"]) == (form == "specforge-conversations")
+
+
+def test_what_was_exported_is_read_back_as_the_same_conversations(run: Path, tmp_path: Path) -> None:
+    exported(run, "messages", tmp_path)
+    read = [row.value["messages"] for row in part_of(tmp_path / "out.jsonl").records()]
+    assert [talk[-1]["content"] for talk in read] == [row["messages"][-1]["content"] for row in dataset(run)]
+
+
+def test_it_lies_beside_the_dataset_and_says_what_is_missing(tmp_path: Path) -> None:
+    made_run(settings(tmp_path, 5), shards_wanted=2)
+    command = "import sys; from flows.cli import main; sys.argv[0] = 'reflash'; main()"
+    arguments = ["export", str(tmp_path / "run"), "--format", "specforge"]
+    said = subprocess.run([sys.executable, "-c", command, *arguments], capture_output=True, text=True, check=True)
+    assert "4 rows are in" in said.stdout
+    assert "not in the dataset yet: 1" in said.stdout
+    assert len((tmp_path / "run" / "export" / "specforge.jsonl").read_text().splitlines()) == 4
+
+
+def test_what_cannot_be_exported_says_why(tmp_path: Path) -> None:
+    begun(tmp_path / "run")
+    with pytest.raises(RunIncomplete, match="no row yet"):
+        export_run(str(tmp_path / "run"), "specforge")
+    with pytest.raises(ConfigError, match="there are specforge, specforge-conversations"):
+        export_run(str(tmp_path / "run"), "deepspec2")
+    assert all(form.note for form in FORMATS.values())
