@@ -44,11 +44,17 @@ def progress_bar() -> Iterator[Any]:
                 description=f"{snapshot.rows:,} of {counted(snapshot.rows_all, 'row')}",
                 completed=snapshot.rows,
                 total=snapshot.rows_all,
-                rate=f"{snapshot.tokens_per_s:,.0f} tok/s" if snapshot.seconds else "engines are starting",
+                rate=_rate(snapshot),
                 left=left,
             )
 
         yield tell
+
+
+def _rate(snapshot: Snapshot) -> str:
+    if snapshot.seconds:
+        return f"{snapshot.tokens_per_s:,.0f} tok/s"
+    return "all rows are there" if snapshot.share == 1.0 else "engines are starting"
 
 
 def show_report(report: Report) -> None:

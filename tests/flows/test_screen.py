@@ -105,6 +105,15 @@ def test_the_bar_says_that_engines_start_before_it_says_a_rate(monkeypatch: pyte
     assert "tok/s" not in written.getvalue()
 
 
+def test_the_bar_of_a_run_that_lacks_nothing_speaks_of_no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.StringIO()
+    monkeypatch.setattr(screen, "err", Console(file=written, force_terminal=True, width=200))
+    with screen.progress_bar() as tell:
+        tell(Snapshot(1, 1, 0, 0, 0.0, 0.0, None))
+    assert "all rows are there" in written.getvalue()
+    assert "engines are starting" not in written.getvalue().split("\r")[-1]
+
+
 @pytest.mark.parametrize(
     ("counts", "verdicts", "named"),
     [
