@@ -59,9 +59,9 @@ def regenerate(config: RunConfig) -> Report:
             attempt = attempt_of(fleet.progress.snapshot(), fleet.engines)
         summaries = [s.result() for s in stages if s.state.is_completed()]
         result = report(config, summaries, attempt)
-    if isinstance(fleet.error, ConfigError):
-        raise fleet.error  # the same command would not go on
     if not result.complete:
+        if isinstance(fleet.error, ConfigError):
+            raise fleet.error  # the same command would not go on
         raise RunIncomplete(f"{_what_is_missing(shards, stages, ledger)} {_cause(stages, fleet)}".rstrip())
     ledger.sweep()
     if config.source.reasons:
