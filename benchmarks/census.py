@@ -10,12 +10,12 @@ whole census with its peak memory, and a loop over rows of `datasets`, from as m
 from __future__ import annotations
 
 import argparse
-import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,8 @@ OPEN, END, FEED, THOUGHT = 151644, 151645, 198, 151668  # of Qwen3
 EMPTY = np.array([THOUGHT, 271, 3925, 13, END, FEED], np.int32)
 AT_ONCE = 10_000  # rows of a group
 
+Work = Callable[[Path, int], float]  # the set, rows of the loop; gives the share of rows with six supervised tokens
+
 
 def main() -> None:
     """Build and measure, or do one measurement (`--only`) in this process."""
@@ -38,9 +40,10 @@ def main() -> None:
     parser.add_argument("--only", choices=MEASURES, help="internal: one measurement of the set kept")
     options = parser.parse_args()
     if options.only:
+        work = MEASURES[options.only]()
         began = time.perf_counter()
-        share = MEASURES[options.only](options.keep, options.loop)
-        print(f"{time.perf_counter() - began:.3f} {share:.6f} {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}")
+        share = work(options.keep, options.loop)
+        print(f"{time.perf_counter() - began:.3f} {share:.6f} {_peak_kib()}")
         return
     with tempfile.TemporaryDirectory() as folder:
         path = options.keep or Path(folder, "set.parquet")
@@ -77,52 +80,73 @@ def _group(chance: np.random.Generator, rows: int) -> pa.Table:
     return pa.table(columns, names=["input_ids", "loss_mask"])
 
 
-def bare(path: Path, _: int) -> float:
+def bare() -> Work:
     """DuckDB's sums of the masks, and how many are six."""
     import duckdb
 
-    query = "SELECT count(*) FILTER (list_sum(loss_mask) = 6) / count(*) FROM read_parquet(?)"
-    found = duckdb.execute(query, [str(path)]).fetchone()
-    return float(found[0]) if found else 0.0
+    def work(path: Path, _: int) -> float:
+        query = "SELECT count(*) FILTER (list_sum(loss_mask) = 6) / count(*) FROM read_parquet(?)"
+        found = duckdb.execute(query, [str(path)]).fetchone()
+        return float(found[0]) if found else 0.0
+
+    return work
 
 
-def core(path: Path, _: int) -> float:
+def core() -> Work:
     """The census' sums and histogram, from its own reader and of the masks alone."""
+    import pandas  # noqa: F401  pyarrow imports it at the first array it makes: no import is timed
+
     from reflash.census.run import histogram
     from reflash.sources.columns import ParquetPart
     from reflash.tokenized.lists import flat_lists
 
-    pieces = []
-    for batch in ParquetPart(str(path), path).batches(("loss_mask",)):
-        lists = flat_lists(batch.column(0), "loss_mask")
-        starts = np.cumsum(lists.lengths) - lists.lengths
-        pieces.append(np.add.reduceat(lists.values == 1, starts, dtype=np.int64))
-    sums = np.concatenate(pieces)
-    bins = {(one.least, one.most): one.rows for one in histogram(sums, 6)}
-    return bins[1, 6] / len(sums)
+    def work(path: Path, _: int) -> float:
+        pieces = []
+        for batch in ParquetPart(str(path), path).batches(("loss_mask",)):
+            lists = flat_lists(batch.column(0), "loss_mask")
+            starts = np.cumsum(lists.lengths) - lists.lengths
+            pieces.append(np.add.reduceat(lists.values == 1, starts, dtype=np.int64))
+        sums = np.concatenate(pieces)
+        bins = {(one.least, one.most): one.rows for one in histogram(sums, 6)}
+        return bins[1, 6] / len(sums)
+
+    return work
 
 
-def whole(path: Path, _: int) -> float:
+def whole() -> Work:
     """The whole census."""
+    import pandas  # noqa: F401
+
     from reflash.census.run import take_census
     from reflash.config.source import SourceConfig
 
-    report = take_census(SourceConfig(path=str(path))).report
-    print(report.to_text(), file=sys.stderr)
-    return report.at_or_under / report.rows
+    def work(path: Path, _: int) -> float:
+        report = take_census(SourceConfig(path=str(path))).report
+        return report.at_or_under / report.rows
+
+    return work
 
 
-def loop(path: Path, rows: int) -> float:
+def loop() -> Work:
     """A loop over the first rows as `datasets` gives them, as it is mostly done."""
     from datasets import load_dataset
 
-    seen: Counter[int] = Counter()
-    for row in load_dataset("parquet", data_files=str(path), split="train", streaming=True).take(rows):
-        seen[sum(row["loss_mask"])] += 1
-    return seen[6] / seen.total()
+    def work(path: Path, rows: int) -> float:
+        seen: Counter[int] = Counter()
+        for row in load_dataset("parquet", data_files=str(path), split="train", streaming=True).take(rows):
+            seen[sum(row["loss_mask"])] += 1
+        return seen[6] / seen.total()
+
+    return work
 
 
 MEASURES = {"bare": bare, "core": core, "whole": whole, "loop": loop}
+
+
+def _peak_kib() -> int:
+    """The most memory that this process held; the kernel's other figure, ru_maxrss, counts its parent's too."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
 
 def _compare(path: Path, looped: int) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from reflash.errors import ConfigError
+from reflash.errors import ConfigError, SourceError
 
 if TYPE_CHECKING:
     from reflash.environment.facts import EngineName, Facts
@@ -35,12 +35,12 @@ def env(
 
     Exits 0 where all is well, 1 on a warning, 2 on a failure, 3 where something could not be read and nothing fails.
     """
-    from reflash.environment.facts import load_facts, write_facts
+    from reflash.environment.facts import write_facts
     from reflash.environment.history import keep, last_of
     from reflash.environment.judge import EXIT, judge, verdict
 
-    found = load_facts(facts) if facts else _collect(engine, python, model, context, tp, runs, kernels)
-    before = load_facts(last) if last else None if facts else last_of(found)
+    found = _read(facts) if facts else _collect(engine, python, model, context, tp, runs, kernels)
+    before = _read(last) if last else None if facts else last_of(found)
     findings = judge(found, before)
     if save is not None:
         save.write_bytes(write_facts(found) + b"\n")
@@ -53,6 +53,17 @@ def env(
     else:
         _show(found, findings)
     raise typer.Exit(EXIT[verdict(findings)])
+
+
+def _read(path: Path) -> Facts:
+    """A recorded document; one that cannot be read is exit code 3, for 1 is a warning here."""
+    from reflash.environment.facts import load_facts
+
+    try:
+        return load_facts(path)
+    except SourceError as error:
+        typer.echo(f"reflash: {error}", err=True)
+        raise typer.Exit(3) from error
 
 
 def _collect(engine: str, python: str, model: str, context: int, tp: int, runs: Path, kernels: bool) -> Facts:

@@ -12,6 +12,7 @@ from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
+from reflash.environment.card import Asked
 from reflash.errors import SourceError
 
 SCHEMA = 1
@@ -91,7 +92,6 @@ class Toolkit:
     nvcc_version: str | None = None
     ninja: str | None = None  # path on the PATH that a server of this environment would have
     max_jobs: int | None = None  # MAX_JOBS, None where it is not set
-    nvcc_threads: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,6 @@ class Engine:
     shebang: str | None = None  # the interpreter that the script names
     shebang_exists: bool | None = None
     says: str | None = None  # what `--version` says, None where it does not run
-    modules: tuple[str, ...] = ()  # architectures in its registry, where they were asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +168,16 @@ class Model:
     weights: int = 0  # bytes
     cache_per_token: int = 0  # bytes
     state_per_sequence: int = 0  # bytes
-    kv_heads: int = 1
-    head_size: int | None = None
     hybrid: bool = False
     fits_tp: tuple[int, ...] = ()  # sizes that its heads can be split by
     broken: tuple[str, ...] | None = None  # shards that are missing or cut; None where they are not on this machine
-    card: str = ""  # text of its card
+    asks: tuple[Asked, ...] = ()  # versions that its card asks for
+    # What the engine's environment makes of its folder; None where it was not tried.
+    type_known: bool | None = None  # by transformers
+    registered: bool | None = None  # its architecture, by the engine
+    tokenizer: str | None = None  # why it does not load, "" where it does
+    renders: str | None = None  # why its template does not render, "" where it does
+    thinking: bool | None = None  # `enable_thinking` changes the prompt
     template: bool | None = None  # it has a chat template; None where its files are not here
 
 

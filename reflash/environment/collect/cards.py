@@ -17,7 +17,16 @@ UVM = Path("/dev/nvidia-uvm")
 # Bits of nvmlDeviceGetCurrentClocksEventReasons that hold a card back.
 REASONS = {0x4: "sw-power-cap", 0x8: "hw-slowdown", 0x20: "sw-thermal", 0x40: "hw-thermal", 0x80: "hw-power-brake"}
 MODES = {0: "default", 1: "exclusive-thread", 2: "prohibited", 3: "exclusive-process"}
-RECOVERY = {0: "none", 1: "reset the GPU", 2: "reboot", 3: "drain peer-to-peer", 4: "drain and reset"}
+RECOVERY = {
+    0: "none",
+    1: "reset the GPU",
+    2: "reboot",
+    3: "drain peer-to-peer",
+    4: "drain and reset",
+    5: "recover the IMEX domain",
+    6: "reset the bus",
+    7: "reboot the system",
+}
 LEVELS = {0: "PIX", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
 
 
@@ -77,7 +86,7 @@ def _card(nvml: Any, index: int, handles: list[Any], log: str | None) -> Card:
         """None where it fails; a card that does not have it says NotSupported, an old driver FunctionNotFound."""
         try:
             return read()
-        except (nvml.NVMLError_NotSupported, nvml.NVMLError_FunctionNotFound):
+        except (nvml.NVMLError_NotSupported, nvml.NVMLError_FunctionNotFound, nvml.NVMLLibraryMismatchError):
             unsupported.append(field)
         except nvml.NVMLError:
             pass
@@ -96,7 +105,7 @@ def _card(nvml: Any, index: int, handles: list[Any], log: str | None) -> Card:
         capability=".".join(map(str, capability)) if capability else None,
         remap_pending=bool(rows[2]) if rows else None,
         remap_failed=bool(rows[3]) if rows else None,
-        xids=None if log is None else _xids(log, nvml.nvmlDeviceGetPciInfo(handle).busId),
+        xids=None if log is None else ask("xids", lambda: events_of(log, nvml.nvmlDeviceGetPciInfo(handle).busId)),
         links=_links(nvml, index, handles),
         unsupported=tuple(unsupported),
         **told,
@@ -119,6 +128,17 @@ def _processes(nvml: Any, handle: Any) -> tuple[Process, ...]:
     return tuple(Process(p.pid, p.usedGpuMemory) for p in nvml.nvmlDeviceGetComputeRunningProcesses(handle))
 
 
+def _temperature_limit(nvml: Any, handle: Any) -> int:
+    """Where it slows down. Newer cards tell the degrees that are left: an H200 at 39 has 48, at 61 it has 25."""
+    try:
+        left: int = nvml.nvmlDeviceGetMarginTemperature(handle)
+        now: int = nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)
+    except (nvml.NVMLError, nvml.NVMLLibraryMismatchError):
+        limit: int = nvml.nvmlDeviceGetTemperatureThreshold(handle, nvml.NVML_TEMPERATURE_THRESHOLD_SLOWDOWN)
+        return limit
+    return now + left
+
+
 READS: Mapping[str, Callable[[Any, Any], Any]] = {
     "vbios": lambda n, h: n.nvmlDeviceGetVbiosVersion(h),
     "ecc_uncorrected": lambda n, h: n.nvmlDeviceGetTotalEccErrors(
@@ -127,7 +147,7 @@ READS: Mapping[str, Callable[[Any, Any], Any]] = {
     "recovery": _recovery,
     "throttles": _throttles,
     "temperature": lambda n, h: n.nvmlDeviceGetTemperature(h, n.NVML_TEMPERATURE_GPU),
-    "temperature_limit": lambda n, h: n.nvmlDeviceGetTemperatureThreshold(h, n.NVML_TEMPERATURE_THRESHOLD_SLOWDOWN),
+    "temperature_limit": _temperature_limit,
     "power_limit": lambda n, h: n.nvmlDeviceGetPowerManagementLimit(h) / 1000,
     "power_default": lambda n, h: n.nvmlDeviceGetPowerManagementDefaultLimit(h) / 1000,
     "persistence": lambda n, h: bool(n.nvmlDeviceGetPersistenceMode(h)),
@@ -182,7 +202,7 @@ def _kernel_log() -> str | None:
         os.close(descriptor)
 
 
-def _xids(log: str, bus: str) -> tuple[int, ...]:
+def events_of(log: str, bus: str) -> tuple[int, ...]:
     """Numbers of the events of one card; its address stands there with four digits of domain, or eight."""
     short = re.escape(bus.lower()[-12:-2])  # "0000:01:00": the function is not told
     return tuple(int(x) for x in re.findall(rf"xid \(pci:[0-9a-f]*?{short}[^)]*\): (\d+)", log.lower()))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import mmap
 import struct
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,16 +25,13 @@ class Section:
     link: int  # number of the section that holds its strings
 
 
-@contextmanager
-def opened(path: Path) -> Iterator[memoryview]:
-    """A file's bytes, mapped: extensions hold hundreds of MB. Raises OSError, NotElf."""
+def mapped(path: Path) -> memoryview:
+    """A file's bytes, mapped: extensions hold hundreds of MB. It ends with its last slice. Raises OSError, NotElf."""
     with path.open("rb") as file:
         try:
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         except ValueError as error:
             raise NotElf("it is empty") from error
-        with mapped, memoryview(mapped) as view:
-            yield view
 
 
 def sections(data: memoryview) -> tuple[Section, ...]:
@@ -49,7 +44,7 @@ def sections(data: memoryview) -> tuple[Section, ...]:
         raw = [struct.unpack_from("<IIQQQQI", data, start + i * size) for i in range(count)]
         strings = raw[names][4]
         return tuple(Section(_text(data, strings + r[0]), r[1], r[4], r[5], r[6]) for r in raw)
-    except (struct.error, IndexError) as error:
+    except (struct.error, IndexError, OverflowError) as error:
         raise NotElf("it is cut") from error
 
 
@@ -66,7 +61,7 @@ def needed(data: memoryview) -> tuple[str, ...]:
                 tag, value = struct.unpack_from("<qQ", data, at)
                 if tag == DT_NEEDED:
                     names.append(_text(data, strings + value))
-        except struct.error as error:
+        except (struct.error, OverflowError) as error:
             raise NotElf("it is cut") from error
     return tuple(names)
 

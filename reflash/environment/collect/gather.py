@@ -13,6 +13,7 @@ from reflash.environment.collect.engine import read_engine
 from reflash.environment.collect.interpreter import Looked, look
 from reflash.environment.collect.libraries import read_libraries
 from reflash.environment.collect.model import look_at_model
+from reflash.environment.collect.served_model import tried_by
 from reflash.environment.collect.system import machine, read_system
 from reflash.environment.collect.toolkit import read_toolkit
 from reflash.environment.facts import Facts, Subject
@@ -54,6 +55,7 @@ def _with_engine(facts: Facts, looked: Looked, kernels: bool) -> Facts:
     return replace(
         facts,
         engine=engine,
+        model=tried_by(facts.model, looked.python.executable, engine.name) if facts.model else None,
         libraries=read_libraries(engine.name, looked.folders) if engine.version else None,
         kernels=launch_all(facts, os.environ) if kernels and facts.cards else {},
     )

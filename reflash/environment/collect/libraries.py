@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from reflash.environment.collect.elf import NotElf, needed, opened
+from reflash.environment.collect.elf import NotElf, mapped, needed
 from reflash.environment.collect.fatbin import code_of
 from reflash.environment.facts import Library
 from reflash.environment.kernels.child import run_child
@@ -34,9 +34,9 @@ def read_libraries(
 def read_library(path: Path, known: frozenset[str]) -> Library:
     """One extension; `known` are the names of libraries that the loader would find."""
     try:
-        with opened(path) as data:
-            code = code_of(data)
-            missing = tuple(name for name in needed(data) if name not in known)
+        data = mapped(path)
+        code = code_of(data)
+        missing = tuple(name for name in needed(data) if name not in known)
     except (OSError, NotElf) as error:
         return Library(path.name, error=str(error))
     return Library(path.name, code.cubins, code.ptx, missing)

@@ -9,6 +9,7 @@ from typing import Any
 
 from reflash.engines.layout.fit import sizes
 from reflash.engines.serve.weights import INDEX, read_model
+from reflash.environment.card import Asked, read_card
 from reflash.environment.facts import Model
 from reflash.errors import ConfigError
 
@@ -33,12 +34,23 @@ def look_at_model(name: str, revision: str | None = None) -> Model:
         weights=facts.weights,
         cache_per_token=facts.cache_per_token,
         state_per_sequence=facts.state_per_sequence,
-        kv_heads=facts.kv_heads,
         hybrid=facts.hybrid,
         fits_tp=tuple(sizes(facts)),
         broken=tuple(broken_shards(folder)) if local else None,
         template=_has_template(folder) if local else None,
+        asks=_asks(folder) if local else (),
     )
+
+
+def _asks(folder: Path) -> tuple[Asked, ...]:
+    """What the card asks for; some makers keep versions in a guide of their own."""
+    found: list[Asked] = []
+    for path in (folder / "README.md", *sorted(folder.glob("docs/*deploy*guide*.md"))):
+        try:
+            found += read_card(path.read_text("utf-8", "replace"))
+        except OSError:
+            continue
+    return tuple(found)
 
 
 def broken_shards(folder: Path) -> list[str]:

@@ -25,7 +25,6 @@ def read_toolkit(environment: Mapping[str, str] = os.environ) -> Toolkit:
         nvcc_version=_version(nvcc, environment) if nvcc else None,
         ninja=shutil.which("ninja", path=environment.get("PATH")),
         max_jobs=_number(environment.get("MAX_JOBS")),
-        nvcc_threads=_number(environment.get("NVCC_THREADS")),
     )
 
 

@@ -70,7 +70,7 @@ def _watch(child: subprocess.Popen[bytes], until: float, memory: int) -> Outcome
 
 def _judged(code: int, stopped: Outcome | None, limit_s: float, memory: int) -> tuple[Outcome, str]:
     if stopped == "hung":
-        return "hung", f"no end after {limit_s:.0f} s"
+        return "hung", f"no end after {limit_s:g} s"
     if stopped == "memory":
         return "memory", f"more than {memory / GIB:.1f} GiB of memory"
     if code == -signal.SIGKILL:

