@@ -66,7 +66,7 @@ def test_a_cpu_build_of_vllm_needs_no_driver() -> None:
 
 
 def h200(load: str) -> Facts:
-    """The lent H200, as its own tools told of it."""
+    """An H200, as its own tools told of it."""
     told: dict[str, Any] = json.loads(H200.read_bytes())
     moment = next(told[name] for name in told if name.startswith(load))
     whole = told["idle"]["nvidia-smi -q"]

