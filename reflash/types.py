@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 Role = Literal["system", "user", "assistant", "tool"]
 FinishReason = Literal["stop", "length", "abort", "error", "given-up", "skipped"]
@@ -200,14 +199,3 @@ class Shard:
     name: str  # "00042"
     rows: int  # conversations
     turns: int  # turns to regenerate
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Counts of a shard or a run."""
-
-    rows: int = 0
-    turns: int = 0
-    output_tokens: int = 0
-    seconds: float = 0.0
-    detail: Mapping[str, Any] = field(default_factory=dict)

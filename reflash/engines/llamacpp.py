@@ -27,7 +27,7 @@ LOADING_S = 300.0  # a large model on a slow disk
 SPIN = "1000"
 
 
-async def launch_llamacpp(config: LlamaCppConfig, context: int, log: Path | None) -> LlamaCppEngine:
+async def launch_llamacpp(config: LlamaCppConfig, context: int, log: Path | None) -> LaunchedEngine:
     """Start a server with room for `context` tokens in each of `config.width` sequences, and wait for its first token.
 
     It logs to the file `log`. Raises ConfigError where there is no such model or it knows less context,
@@ -38,7 +38,7 @@ async def launch_llamacpp(config: LlamaCppConfig, context: int, log: Path | None
     process = _start(model, config, context, written)
     try:
         async with asyncio.timeout(LOADING_S):
-            return LlamaCppEngine(await _ready(process, model, config, context), process, written)
+            return LaunchedEngine(await _ready(process, model, config, context), process, written)
     except BaseException as fault:
         await end(process)
         last = tail(written)
@@ -87,10 +87,6 @@ async def _ready(process: subprocess.Popen[bytes], model: Path, config: LlamaCpp
         await http.aclose()
         raise
     return http
-
-
-class LlamaCppEngine(LaunchedEngine):
-    """llama.cpp in a process of its own."""
 
 
 def _start(model: Path, config: LlamaCppConfig, context: int, log: IO[bytes]) -> subprocess.Popen[bytes]:

@@ -35,7 +35,7 @@ class Driver:
     def __init__(
         self, config: RunConfig, ledger: Ledger, renderer: Renderer, engines: Sequence[Engine], progress: Progress
     ) -> None:
-        self._config, self._ledger, self._engines = config, ledger, engines
+        self._config, self._ledger = config, ledger
         self._answering = Answering.make(config, renderer)
         self._progress = progress
         self._desk = Desk()

@@ -62,6 +62,7 @@ class _Scanner:
     quoted: bool = False  # text[at] stands inside a string
     line: int = 1  # physical line of text[start]
     lost: int = 0  # bytes of the open value that were let go: it is too long
+    blank: int = 0  # of these, blanks at their end
     began: int = 1  # line where that value starts
 
     def feed(self, chunk: bytes) -> Iterator[tuple[int, bytes | None]]:
@@ -140,13 +141,19 @@ class _Scanner:
         blank = len(gone) - len(gone.lstrip(_BLANK))
         if not self.lost and blank < len(gone):
             self.began = self.line + gone.count(b"\n", 0, blank)
-        if self.lost or blank < len(gone):
+            gone = gone[blank:]
+        if self.lost or gone.strip(_BLANK):
             self.lost += len(gone)
+            shown = len(gone.rstrip(_BLANK))
+            self.blank = len(gone) - shown + (0 if shown else self.blank)
         self._pass(self.at)
 
     def rest(self) -> int:
         """Bytes that were not handed on, blanks around them aside."""
-        return self.lost + len(self.text[self.start :].strip(_BLANK))
+        left = self.text[self.start :].rstrip(_BLANK)
+        if not self.lost:
+            return len(left.lstrip(_BLANK))
+        return self.lost + len(left) if left else self.lost - self.blank
 
 
 def values(

@@ -53,10 +53,3 @@ def judge_row(row: Row) -> Judgement:
         reasons=tuple(c.reason for c in found if c.weight != "note"),
         notes=tuple(c.reason for c in found if c.weight == "note"),
     )
-
-
-def judge_conversation(
-    planned: Conversation, turns: Sequence[Turn], renderer: Renderer, config: ValidateConfig, context: int
-) -> list[Judgement]:
-    """Judge the turns of one conversation; for many, a `Judge` made once is faster."""
-    return Judge.make(renderer, config, context).conversation(planned, turns)

@@ -19,7 +19,8 @@ import uvloop
 
 from reflash.config.engine import LlamaCppConfig
 from reflash.config.paths import local_path
-from reflash.engines.llamacpp import LlamaCppEngine, launch_llamacpp, remedy
+from reflash.engines.launched import LaunchedEngine
+from reflash.engines.llamacpp import launch_llamacpp, remedy
 from reflash.errors import ConfigError, EngineGone, EngineLost, EngineMisconfigured, EngineRefused
 from tests.engines.server import prompt
 
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.engine
 
 
 @pytest_asyncio.fixture
-async def engine(tmp_path: Path) -> AsyncIterator[LlamaCppEngine]:
+async def engine(tmp_path: Path) -> AsyncIterator[LaunchedEngine]:
     engine = await launch_llamacpp(CONFIG, 256, tmp_path / "logs" / "engine.log")
     yield engine
     await engine.aclose()
@@ -53,7 +54,7 @@ def is_gone_within(pid: int, seconds: float) -> bool:
     return not is_running(pid)
 
 
-async def test_it_knows_the_capital_of_france(engine: LlamaCppEngine) -> None:
+async def test_it_knows_the_capital_of_france(engine: LaunchedEngine) -> None:
     answer = await engine.generate(prompt(*FRANCE, temperature=0.0))
     pieces = gguf.GGUFReader(local_path(MODEL)).get_field("tokenizer.ggml.tokens").contents()
     assert "Paris" in "".join(pieces[i] for i in answer.tokens)
@@ -61,44 +62,44 @@ async def test_it_knows_the_capital_of_france(engine: LlamaCppEngine) -> None:
     assert answer.finish_reason == "stop"
 
 
-async def test_another_seed_gives_another_answer_and_the_same_seed_the_same(engine: LlamaCppEngine) -> None:
+async def test_another_seed_gives_another_answer_and_the_same_seed_the_same(engine: LaunchedEngine) -> None:
     one, two, again = [(await engine.generate(prompt(*FRANCE, budget=24, seed=s))).tokens for s in (1, 2, 1)]
     assert one == again != two
 
 
-async def test_a_prompt_longer_than_the_context_is_refused(engine: LlamaCppEngine) -> None:
+async def test_a_prompt_longer_than_the_context_is_refused(engine: LaunchedEngine) -> None:
     assert engine.context == 256
     with pytest.raises(EngineRefused, match="context"):
         await engine.generate(prompt(*FRANCE * 20))
 
 
-async def test_an_answer_that_fills_the_context_ends_by_length(engine: LlamaCppEngine) -> None:
+async def test_an_answer_that_fills_the_context_ends_by_length(engine: LaunchedEngine) -> None:
     answer = await engine.generate(prompt(*(FRANCE[:-1] * 16), budget=1000, temperature=2.0))
     assert answer.finish_reason == "length"
     assert answer.prompt_tokens + answer.completion_tokens <= 257
 
 
-async def test_an_id_that_the_model_does_not_have_is_refused_and_kills_nothing(engine: LlamaCppEngine) -> None:
+async def test_an_id_that_the_model_does_not_have_is_refused_and_kills_nothing(engine: LaunchedEngine) -> None:
     with pytest.raises(EngineRefused):
         await engine.generate(prompt(1, 10_000_000))
     assert (await engine.generate(prompt(*FRANCE, budget=2))).completion_tokens == 2
 
 
-async def test_it_listens_on_loopback_and_asks_for_its_key(engine: LlamaCppEngine) -> None:
+async def test_it_listens_on_loopback_and_asks_for_its_key(engine: LaunchedEngine) -> None:
     url = engine._http._url
     assert url.host == "127.0.0.1"
     async with aiohttp.ClientSession() as stranger, stranger.post(url, json={"prompt": [1]}) as response:
         assert response.status == 401
 
 
-async def test_its_key_is_not_in_its_arguments_nor_in_its_environment(engine: LlamaCppEngine) -> None:
+async def test_its_key_is_not_in_its_arguments_nor_in_its_environment(engine: LaunchedEngine) -> None:
     key = engine._http._api_key
     assert key
     for page in ("cmdline", "environ"):
         assert key.encode() not in Path(f"/proc/{engine.pid}/{page}").read_bytes()
 
 
-async def test_its_process_leads_a_session_of_its_own_and_is_gone_after_aclose(engine: LlamaCppEngine) -> None:
+async def test_its_process_leads_a_session_of_its_own_and_is_gone_after_aclose(engine: LaunchedEngine) -> None:
     assert os.getsid(engine.pid) == os.getpgid(engine.pid) == engine.pid
     await engine.aclose()
     assert not is_running(engine.pid)
@@ -106,13 +107,13 @@ async def test_its_process_leads_a_session_of_its_own_and_is_gone_after_aclose(e
         os.killpg(engine.pid, 0)
 
 
-async def test_a_server_that_does_not_listen_to_sigterm_is_killed(engine: LlamaCppEngine) -> None:
+async def test_a_server_that_does_not_listen_to_sigterm_is_killed(engine: LaunchedEngine) -> None:
     os.kill(engine.pid, signal.SIGSTOP)
     await engine.aclose()
     assert not is_running(engine.pid)
 
 
-async def test_a_server_that_dies_is_lost_with_the_end_of_its_log(engine: LlamaCppEngine, tmp_path: Path) -> None:
+async def test_a_server_that_dies_is_lost_with_the_end_of_its_log(engine: LaunchedEngine, tmp_path: Path) -> None:
     with (tmp_path / "logs" / "engine.log").open("a") as log:
         log.write("its last words\n")
     asked = asyncio.create_task(engine.generate(prompt(*FRANCE, budget=200, temperature=2.0)))
@@ -125,7 +126,7 @@ async def test_a_server_that_dies_is_lost_with_the_end_of_its_log(engine: LlamaC
         await engine.generate(prompt(*FRANCE))
 
 
-async def test_it_ends_when_its_standard_input_does(engine: LlamaCppEngine) -> None:
+async def test_it_ends_when_its_standard_input_does(engine: LaunchedEngine) -> None:
     assert engine._process.stdin
     engine._process.stdin.close()
     assert is_gone_within(engine.pid, 5)

@@ -14,11 +14,10 @@ from reflash.render.control import MARK, Encoder
 from reflash.render.history import fitting_calls, histories
 from reflash.render.reading import cut_calls
 from reflash.types import Conversation, Message, Origin, Planned, ToolCall, Turn
-from reflash.validate.judge import judge_conversation
 from tests.making import config
 from tests.render.small import template_renderer
 from tests.render.test_control import small, token
-from tests.validate.making import CONFIG
+from tests.validate.making import CONFIG, judge_conversation
 
 CHAT = (
     "{% for m in messages %}<s>{{ m.role }}:{{ m.content }}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 import tempfile
 from collections.abc import Iterator
 from itertools import pairwise
@@ -147,7 +146,7 @@ def test_what_is_scanned_does_not_depend_on_how_it_is_read(text: str, size: int,
         try:
             outcomes.append(list(values(iter(chunks), array=array, file="f", limit=limits)))
         except SourceError as error:
-            outcomes.append(re.sub(r"[\d,]+ bytes", "bytes", str(error)))  # type: ignore[arg-type]  # a blank more or less
+            outcomes.append(str(error))  # type: ignore[arg-type]
     assert outcomes[0] == outcomes[1]
     if not isinstance(outcomes[0], str):
         assert all(value or fault for _, value, fault in outcomes[0])

@@ -9,7 +9,7 @@ from typing import Any
 from reflash.config.run import ValidateConfig
 from reflash.render.base import Renderer
 from reflash.types import Conversation, Judgement, Message, Origin, Planned, Turn
-from reflash.validate.judge import judge_conversation
+from reflash.validate.judge import Judge
 from tests.fake_renderer import END, THINK, THOUGHT, FakeRenderer
 
 CONTEXT = 4096
@@ -18,6 +18,13 @@ TOOLS = '[{"type":"function","function":{"name":"look","parameters":{"type":"obj
 PLAIN = FakeRenderer()
 SELF_OPENING = FakeRenderer(thinks="model")
 PROMPT_OPENING = FakeRenderer(thinks="prompt")
+
+
+def judge_conversation(
+    planned: Conversation, turns: Sequence[Turn], renderer: Renderer, config: ValidateConfig, context: int
+) -> list[Judgement]:
+    """Judge the turns of one conversation by a judge of its own."""
+    return Judge.make(renderer, config, context).conversation(planned, turns)
 
 
 def asked(*questions: str, name: str = "c", tools: str = "") -> Conversation:

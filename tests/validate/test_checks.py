@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from reflash.types import Conversation, Message, Turn
 from reflash.validate.checks import CHECKS, REASONS
-from reflash.validate.judge import judge_conversation
 from tests.fake_renderer import ASSISTANT, CALL, CALLED, END, FILE, STOP, THINK, THOUGHT, USER, FakeRenderer
 from tests.validate.making import (
     CONFIG,
@@ -18,6 +17,7 @@ from tests.validate.making import (
     asked,
     ended,
     ids,
+    judge_conversation,
     judged,
     thought,
     turn_of,

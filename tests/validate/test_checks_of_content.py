@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from reflash.types import Message, ToolCall
-from reflash.validate.judge import judge_conversation
 from tests.fake_renderer import BYTES, CALL, CALLED, THINK, THOUGHT, USER, FakeRenderer
 from tests.validate.making import (
     CONFIG,
@@ -16,6 +15,7 @@ from tests.validate.making import (
     TOOLS,
     asked,
     ended,
+    judge_conversation,
     judged,
     thought,
     turn_of,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from reflash.types import Conversation, Judgement
-from reflash.validate.judge import judge_conversation
 from reflash.validate.summary import tally
 from tests.fake_renderer import END, THOUGHT
 from tests.validate.making import (
@@ -15,6 +14,7 @@ from tests.validate.making import (
     asked,
     ended,
     ids,
+    judge_conversation,
     judged,
     thought,
     turn_of,

@@ -7,7 +7,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-DT_NEEDED, DT_STRTAB = 1, 5
+DT_NEEDED = 1
 
 
 class NotElf(ValueError):
