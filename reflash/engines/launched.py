@@ -13,6 +13,8 @@ from reflash.engines.process import GRACE_S, end, end_of
 from reflash.errors import EngineAbsent, EngineGone, EngineLost
 from reflash.types import Completion, Prompt
 
+LOOKS, LOOK_S = 10, 0.05  # whether a server that dropped a request is dying
+
 
 class LaunchedEngine:
     """A server of our own, asked over loopback. Its process leads a session of its own."""
@@ -60,9 +62,17 @@ class LaunchedEngine:
         try:
             return await self._http.generate(prompt)
         except (EngineAbsent, EngineLost) as error:
-            if self._log.closed or (code := self._process.poll()) is None:
+            if self._log.closed or (code := await self._end_code()) is None:
                 raise
             raise EngineGone(f"{error}; its process ended with {code}.{self._story(self._log)}") from None
+
+    async def _end_code(self) -> int | None:
+        """Its exit code; None where it lives on. A killed process drops its connections before its last thread ends."""
+        for _ in range(LOOKS):
+            if (code := self._process.poll()) is not None:
+                return code
+            await asyncio.sleep(LOOK_S)
+        return self._process.poll()
 
     async def load(self) -> Load | None:
         """What the server says of itself."""
