@@ -11,6 +11,7 @@ ReflashError
 ├── RunIncomplete              rows are missing from a run that should hold them all
 ├── RunStopped                 the run was told to stop
 ├── WorkerDied                 a worker process was killed, most often for want of memory
+├── Defect                     a fault of Reflash itself
 └── EngineError                the engine's side of a request
     ├── EngineRefused          this request will never succeed (400): the row is set aside
     ├── EngineMisconfigured    no request will succeed (401, 404): the run stops
@@ -69,6 +70,12 @@ class RunStopped(ReflashError):
 
 class WorkerDied(ReflashError):
     """A worker process was killed, most often for want of memory; what is finished is safe."""
+
+    retryable = True
+
+
+class Defect(ReflashError):
+    """A fault of Reflash itself, its cause kept; what is finished is safe, and a fresh start may get past it."""
 
     retryable = True
 

@@ -62,7 +62,8 @@ class LaunchedEngine:
         try:
             return await self._http.generate(prompt)
         except (EngineAbsent, EngineLost) as error:
-            if self._log.closed or (code := await self._end_code()) is None:
+            code = await self._end_code()
+            if code is None or self._log.closed:  # closed: it was ended by us, and what it says no longer matters
                 raise
             raise EngineGone(f"{error}; its process ended with {code}.{self._story(self._log)}") from None
 

@@ -10,7 +10,15 @@ from functools import partial
 
 from reflash.config.run import RunConfig
 from reflash.engines.base import Engine
-from reflash.errors import EngineError, EngineGone, EngineMisconfigured, ReflashError, RenderError, RunStopped
+from reflash.errors import (
+    Defect,
+    EngineError,
+    EngineGone,
+    EngineMisconfigured,
+    ReflashError,
+    RenderError,
+    RunStopped,
+)
 from reflash.generate.ask import ask
 from reflash.generate.conversation import Answering, Unanswered
 from reflash.generate.desk import Batch, Desk
@@ -60,8 +68,8 @@ class Driver:
 
     @property
     def lost(self) -> bool:
-        """Whether it ended because no engine answered: once they do, another may do better."""
-        return isinstance(self._error, EngineError) and self._error.retryable
+        """Whether it ended for what another may get past: no engine answered, or a fault of ours."""
+        return isinstance(self._error, EngineError | Defect) and self._error.retryable
 
     async def run(self, shard: str, rows: Iterable[Planned]) -> None:
         """Answer conversations of a shard; when it returns, all are in segments. A deque is emptied on the way.
@@ -112,7 +120,7 @@ class Driver:
     def _task_ended(self, worker: asyncio.Task[None]) -> None:
         """A fault of ours ends the run; it must not leave a shard waiting for ever."""
         if not worker.cancelled() and (fault := worker.exception()):
-            self.end(fault)
+            self.end(fault if isinstance(fault, ReflashError) else defect(fault))
 
     def _keep(self, batch: Batch, turns: list[Turn]) -> None:
         try:
@@ -136,6 +144,13 @@ class Driver:
                 self.end(asked.error)
                 return
         self._keep(batch, failure.turns)
+
+
+def defect(fault: BaseException) -> Defect:
+    """A fault of ours as an error that names it and keeps where it came from."""
+    error = Defect(f"a fault of Reflash itself, please report it: {type(fault).__name__}: {fault}")
+    error.__cause__ = fault
+    return error
 
 
 def canary(renderer: Renderer) -> Prompt:

@@ -11,18 +11,20 @@ import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reflash.config.engine import ServedConfig, SglangConfig, VllmConfig
+from reflash.engines.kept import KeptEngine
 from reflash.engines.launched import LaunchedEngine
 from reflash.engines.layout.gpus import Gpu
 from reflash.engines.linux import descendants, process
-from reflash.engines.serve.launch import launch_served
+from reflash.engines.serve.launch import launch_served, launch_server, prepare
 from reflash.engines.serve.leftovers import end_leftovers, take_slot
-from reflash.errors import ConfigError, EngineGone, EngineLost, EngineMisconfigured
+from reflash.errors import ConfigError, EngineAbsent, EngineGone, EngineLost, EngineMisconfigured
 from tests.engines.server import prompt
 
 PRETENDING = Path(__file__).with_name("pretending")
@@ -202,6 +204,25 @@ async def test_a_server_that_dies_is_gone_with_the_end_of_its_log(model: str, tm
             await engine.generate(prompt(5))
         with pytest.raises(EngineGone, match=r"(?s)ended with 137.*pretending to be vllm"):
             await engine.generate(prompt(5))
+
+
+async def test_every_request_under_a_death_is_told_of_it_however_late_it_looks(model: str, tmp_path: Path) -> None:
+    plan = await prepare(config(model), 512, tmp_path, TwoCards())
+    engine = KeptEngine(await launch_server(plan, 0, tmp_path), partial(launch_server, plan, 0, tmp_path))
+
+    async def ask(after_s: float) -> None:
+        await asyncio.sleep(after_s)
+        await engine.generate(prompt(5))
+
+    try:
+        [guard] = [p.pid for p in descendants(os.getpid()) if p.parent == os.getpid()]
+        [server] = [p.pid for p in descendants(guard) if p.parent == guard]
+        os.kill(server, signal.SIGKILL)
+        told = await asyncio.gather(*(ask(n / 200) for n in range(60)), return_exceptions=True)
+    finally:
+        await engine.aclose()
+    assert any(isinstance(t, EngineLost) for t in told)
+    assert all(t is None or isinstance(t, EngineLost | EngineAbsent) for t in told)
 
 
 @pytest.mark.slow

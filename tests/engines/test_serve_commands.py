@@ -176,6 +176,7 @@ def test_a_server_does_not_get_the_paths_of_our_interpreter_nor_our_key() -> Non
 def test_the_first_error_is_the_one_that_the_others_came_from() -> None:
     log = """\
 INFO starting
+WARNING Found ulimit of 1024. This can cause errors like `OSError: [Errno 24] Too many open files`. Consider ulimit -n
 (EngineCore) ERROR Traceback (most recent call last):
 (EngineCore) ERROR ValueError: Free memory on device cuda:0 (3/24 GiB) is less than desired GPU memory utilization
 (APIServer) RuntimeError: Engine core initialization failed. See root cause above."""

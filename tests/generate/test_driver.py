@@ -16,6 +16,7 @@ from reflash.config.run import RunConfig
 from reflash.engines.base import Engine
 from reflash.engines.scripted import Said, ScriptedEngine, completion, echo
 from reflash.errors import (
+    Defect,
     EngineAbsent,
     EngineBusy,
     EngineError,
@@ -364,7 +365,7 @@ def test_a_fault_of_our_own_ends_the_run_instead_of_hanging_it(ledger: Ledger) -
         raise ZeroDivisionError
 
     async def scenario(driver: Driver) -> None:
-        with pytest.raises(ZeroDivisionError):
+        with pytest.raises(Defect, match="ZeroDivisionError"):
             await asyncio.wait_for(driver.run("00000", rows(5)), 5)
 
     drive(ledger, [ScriptedEngine(script, width=2)], scenario)

@@ -12,7 +12,7 @@ import pytest
 
 from reflash.config.run import RunConfig
 from reflash.engines.scripted import Said, ScriptedEngine, echo
-from reflash.errors import RunStopped
+from reflash.errors import Defect, RunStopped
 from reflash.generate.fleet import Fleet
 from reflash.ledger.ledger import Ledger, open_ledger
 from reflash.plan.plan import plan_run
@@ -102,6 +102,27 @@ async def half_hangs(prompt: Prompt) -> Said:
     if int(prompt.conversation[-1]) % 2:
         await asyncio.sleep(3600)
     return echo(prompt)
+
+
+def test_a_fault_of_our_own_is_named_and_the_next_try_gets_past_it(
+    run: tuple[RunConfig, list[Shard]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, shards = run
+    engines = [ScriptedEngine(faulty, width=8), ScriptedEngine(echo, width=8)]
+
+    async def opened(*_: object, **__: object) -> list[ScriptedEngine]:
+        return [engines.pop(0)]
+
+    monkeypatch.setattr("reflash.generate.fleet.open_engines", opened)
+    with Fleet(settings, open_ledger(settings.run), shards) as fleet:
+        with pytest.raises(Defect, match="ValueError: seek of closed file"):
+            fleet.run_shard(shards[0])
+        assert isinstance(fleet.error, Defect)
+        assert fleet.run_shard(shards[0]).fresh
+
+
+def faulty(_prompt: Prompt) -> Said:
+    raise ValueError("seek of closed file")
 
 
 def test_a_shard_that_comes_after_the_end_is_told_so(run: tuple[RunConfig, list[Shard]]) -> None:

@@ -10,6 +10,7 @@ from reflash.printable import printable
 
 LONGEST = 2**18  # bytes of a log that are read, from its end
 ERROR = re.compile(r"\b(?:[a-z_]+\.)*[A-Z]\w*(?:Error|Exception): \S.*")
+NO_ERROR = re.compile(r"\b(?:DEBUG|INFO|WARNING)\b")  # the level of a line, before what it says
 LOUDER = re.compile(r"See (?:root cause|stack trace)|initialization failed|Engine core", re.IGNORECASE)
 REMEDIES = (
     ("address already in use", "another program took its port; start again"),
@@ -46,7 +47,8 @@ def first_error(said: str) -> str:
 
     An engine of many processes tells of the death of each, and the last lines only say that another one died.
     """
-    errors = [found[0].strip() for line in said.splitlines() if (found := ERROR.search(line))]
+    lines = ((line, found) for line in said.splitlines() if (found := ERROR.search(line)))
+    errors = [found[0].strip() for line, found in lines if not NO_ERROR.search(line, 0, found.start())]
     errors = [e for e in errors if not LOUDER.search(e)] or errors
     if not errors:
         return remedy(said).lstrip("; ")
