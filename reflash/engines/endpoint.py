@@ -15,6 +15,7 @@ from reflash.config.engine import EndpointConfig
 from reflash.engines.base import Engine
 from reflash.engines.dialects.registry import DIALECTS
 from reflash.engines.failures import failure
+from reflash.engines.held import width_held
 from reflash.engines.http import HttpEngine, open_session, read_body, words_of
 from reflash.engines.identity import MODELS, PAGES, Identity, identify, same_model
 from reflash.errors import ConfigError, EngineAbsent, EngineError, EngineMisconfigured
@@ -75,7 +76,7 @@ async def _open(url: str, config: EndpointConfig, key: str | None, somebody: asy
         url,
         DIALECTS[who.dialect],
         model=config.model or who.model,
-        width=config.width,
+        width=width_held(url, config.width, who.width),
         patience=config.patience,
         api_key=key,
         version=who.version,

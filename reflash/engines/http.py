@@ -54,8 +54,11 @@ class HttpEngine:
         name: str | None = None,
         version: str = "",
         context: int | None = None,
+        vocabulary: int | None = None,
     ) -> None:
         """`url` is the base URL; `context` the most tokens of prompt and answer together, where the server tells it.
+
+        A prompt with an id of `vocabulary` or above is refused here: one alone ends an SGLang server.
 
         Must be called inside a running event loop, which is the one that the engine then lives in.
         """
@@ -65,6 +68,7 @@ class HttpEngine:
         self.exact = dialect.exact
         self.width = width
         self.context = context
+        self._vocabulary = vocabulary
         self.dialect = dialect
         self.model = model
         self._patience = patience or Patience()
@@ -80,6 +84,11 @@ class HttpEngine:
         """Answer one prompt; raises EngineError of the kind that fits, never with the key in its text."""
         if self.exact and not prompt.tokens:
             raise EngineRefused(f"{self.name}: {prompt.conversation}, turn {prompt.turn}: the prompt has no tokens")
+        if self._vocabulary and (highest := max(prompt.tokens)) >= self._vocabulary:
+            raise EngineRefused(
+                f"{self.name}: {prompt.conversation}, turn {prompt.turn}: id {highest}, but the model has "
+                f"{self._vocabulary} ids: is model.tokenizer that model's?"
+            )
         if self._session.closed:
             raise EngineAbsent(f"{self.name}: closed")
         body = self.dialect.body(prompt, self.model)

@@ -28,12 +28,13 @@ class Identity:
     version: str  # "vllm 0.26.0"; "" where nothing is known
     model: str  # its name in requests, "" where the server lists none
     context: int | None  # tokens of prompt and answer together
+    width: int | None = None  # requests that it really holds, whatever it was asked for
 
 
 def identify(pages: Mapping[str, bytes], dialect: str | None) -> Identity | None:
     """Read the pages that answered 200; `dialect` where the config says it. None where nothing known is there.
 
-    SGLang's server info holds its key in clear: nothing of it but the version and the context is kept.
+    SGLang's server info holds its key in clear: nothing of it but the version, the context and the width is kept.
     """
     facts = {page: _object(raw) for page, raw in pages.items() if page != METRICS}
     kind = dialect or _kind(facts, pages.get(METRICS, b""))
@@ -42,7 +43,8 @@ def identify(pages: Mapping[str, bytes], dialect: str | None) -> Identity | None
     listed = facts.get(MODELS, {}).get("data")
     first: dict[str, Any] = listed[0] if isinstance(listed, list) and listed and isinstance(listed[0], dict) else {}
     model = first.get("id")
-    return Identity(kind, _version(kind, facts), model if isinstance(model, str) else "", _context(facts, first))
+    name = model if isinstance(model, str) else ""
+    return Identity(kind, _version(kind, facts), name, _context(facts, first), _width(_info(facts)))
 
 
 def same_model(served: str, wanted: str) -> bool:
@@ -74,7 +76,7 @@ def _kind(facts: Mapping[str, dict[str, Any]], metrics: bytes) -> str | None:
 
 
 def _version(kind: str, facts: Mapping[str, dict[str, Any]]) -> str:
-    info = facts.get(SERVER_INFO) or facts.get(OLD_SERVER_INFO) or {}
+    info = _info(facts)
     number = {
         "vllm": facts.get(VERSION, {}).get("version"),
         "sglang": info.get("version"),
@@ -85,7 +87,7 @@ def _version(kind: str, facts: Mapping[str, dict[str, Any]]) -> str:
 
 def _context(facts: Mapping[str, dict[str, Any]], first: Mapping[str, Any]) -> int | None:
     settings = facts.get(PROPS, {}).get("default_generation_settings")
-    info = facts.get(SERVER_INFO) or facts.get(OLD_SERVER_INFO) or {}
+    info = _info(facts)
     for value in (
         settings.get("n_ctx") if isinstance(settings, dict) else None,  # of one sequence
         first.get("max_model_len"),
@@ -94,3 +96,16 @@ def _context(facts: Mapping[str, dict[str, Any]], first: Mapping[str, Any]) -> i
         if type(value) is int and value > 0:
             return value
     return None
+
+
+def _info(facts: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """What SGLang says of itself."""
+    return facts.get(SERVER_INFO) or facts.get(OLD_SERVER_INFO) or {}
+
+
+def _width(info: Mapping[str, Any]) -> int | None:
+    """SGLang's true width, of all its data-parallel parts; `max_running_requests` only repeats the argument."""
+    states = info.get("internal_states")
+    parts = [s.get("effective_max_running_requests_per_dp") for s in states or () if isinstance(s, dict)]
+    held = [part for part in parts if type(part) is int and part > 0]
+    return sum(held) if held and len(held) == len(parts) else None

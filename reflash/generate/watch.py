@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from reflash.engines.held import WIDEN
 from reflash.engines.load import Load
 from reflash.generate.health import Station
 from reflash.generate.width import Width
@@ -16,11 +17,6 @@ log = logging.getLogger(__name__)
 
 LOOK_S = 2.0
 NARROW = 0.8  # of the width: an engine that holds less is worth a word
-WIDEN = (
-    "rows wait in its queue, so fewer are sent. To let it hold more: for vLLM --max-num-seqs or more memory for its "
-    "cache, for SGLang --max-running-requests (and --disable-radix-cache for models with linear attention); or lower "
-    "engine.width"
-)
 
 
 @dataclass(slots=True)
@@ -37,9 +33,17 @@ class Watched:
 class Watch:
     """Looks at every engine of a node, every two seconds, for as long as it runs."""
 
-    def __init__(self, stations: Sequence[Station], stall_s: float, *, look_s: float = LOOK_S) -> None:
+    def __init__(
+        self,
+        stations: Sequence[Station],
+        stall_s: float,
+        *,
+        look_s: float = LOOK_S,
+        told: Callable[[str, int], object] = lambda _name, _generated: None,
+    ) -> None:
+        """`told` gets an engine's name and the tokens that it says it has generated, at each look."""
         self._watched = [(s, Watched(Width(s.engine.width))) for s in stations]
-        self._stall_s, self._look_s = stall_s, look_s
+        self._stall_s, self._look_s, self._tell = stall_s, look_s, told
 
     async def run(self) -> None:
         """Until cancelled. An engine that says nothing of itself is left alone."""
@@ -49,6 +53,8 @@ class Watch:
             for (station, watched), load in zip(self._watched, loads, strict=True):
                 if load is not None:
                     self._fit(station, watched, load)
+                    if load.generated is not None:
+                        self._tell(station.engine.name, load.generated)
                 self._check_progress(station, watched, load)
 
     def _fit(self, station: Station, watched: Watched, load: Load) -> None:

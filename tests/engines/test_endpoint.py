@@ -135,6 +135,26 @@ async def test_a_dialect_that_is_named_needs_no_pages(server: EngineServer, page
     assert (await open_one(server, dialect="sglang")).context is None
 
 
+@pytest.mark.parametrize(
+    ("states", "width"),
+    [
+        ([{"effective_max_running_requests_per_dp": 46}], 48),
+        ([{"effective_max_running_requests_per_dp": 46}, {"effective_max_running_requests_per_dp": 46}], 97),
+        ([{"effective_max_running_requests_per_dp": 4096}], 256),
+        ([{"effective_max_running_requests_per_dp": "46"}], 256),
+        ([{}], 256),
+        ([3], 256),
+        (None, 256),
+    ],
+)
+async def test_the_width_is_what_sglang_really_holds(
+    server: EngineServer, states: object, width: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.pages = {"/server_info": orjson.dumps({"max_total_num_tokens": 9, "internal_states": states})}
+    assert (await open_one(server, width=256)).width == width
+    assert ("of the 256 requests asked for" in caplog.text) == (width < 256)
+
+
 async def test_a_server_that_refuses_the_key_is_misconfigured_at_once(server: EngineServer) -> None:
     server.refuses = {"": 401}
     with pytest.raises(EngineMisconfigured, match="REFLASH_API_KEY"):

@@ -24,7 +24,7 @@ from reflash.engines.layout.gpus import Gpu
 from reflash.engines.linux import descendants, process
 from reflash.engines.serve.launch import launch_served, launch_server, prepare
 from reflash.engines.serve.leftovers import end_leftovers, take_slot
-from reflash.errors import ConfigError, EngineAbsent, EngineGone, EngineLost, EngineMisconfigured
+from reflash.errors import ConfigError, EngineAbsent, EngineGone, EngineLost, EngineMisconfigured, EngineRefused
 from tests.engines.server import prompt
 
 PRETENDING = Path(__file__).with_name("pretending")
@@ -204,6 +204,13 @@ async def test_a_server_that_dies_is_gone_with_the_end_of_its_log(model: str, tm
             await engine.generate(prompt(5))
         with pytest.raises(EngineGone, match=r"(?s)ended with 137.*pretending to be vllm"):
             await engine.generate(prompt(5))
+
+
+async def test_an_id_that_the_model_does_not_have_is_never_sent(model: str, tmp_path: Path) -> None:
+    async with launched(config(model), tmp_path) as engine:
+        assert (await engine.generate(prompt(5, 99))).tokens
+        with pytest.raises(EngineRefused, match=r"id 100, but the model has 100 ids: is model\.tokenizer"):
+            await engine.generate(prompt(5, 100))
 
 
 async def test_every_request_under_a_death_is_told_of_it_however_late_it_looks(model: str, tmp_path: Path) -> None:

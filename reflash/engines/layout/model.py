@@ -21,6 +21,11 @@ class ModelFacts:
     kv_heads: int  # a size above this gives each GPU one head again
     cache_per_token: int  # bytes in all its full-attention layers, at two bytes a number
     state_per_sequence: int  # bytes in its other layers, 0 where there are none
+    hidden: int = 0  # numbers of a hidden state
+    layers: int = 0
+    columns: int = 0  # of a feed-forward matrix, of one expert's where there are several
+    extra_layers: int = 0  # that guess further tokens (MTP)
+    vocabulary: int | None = None  # ids that its embedding has
 
 
 def model_facts(config: Mapping[str, Any], weights: int | None) -> ModelFacts:
@@ -45,6 +50,11 @@ def model_facts(config: Mapping[str, Any], weights: int | None) -> ModelFacts:
         kv_heads=kv_heads,
         cache_per_token=2 * full * _cache_numbers(text, kv_heads),
         state_per_sequence=other * _state(text),
+        hidden=int(text["hidden_size"]),
+        layers=full + other,
+        columns=int(text.get("moe_intermediate_size") or text.get("intermediate_size") or 0),
+        extra_layers=int(text.get("mtp_num_hidden_layers") or text.get("num_nextn_predict_layers") or 0),
+        vocabulary=text.get("vocab_size"),
     )
 
 

@@ -20,6 +20,7 @@ from yarl import URL
 from reflash.config.engine import EndpointConfig, Patience, ServedConfig
 from reflash.engines.dialects.registry import DIALECTS
 from reflash.engines.endpoint import probe
+from reflash.engines.held import width_held
 from reflash.engines.http import HttpEngine
 from reflash.engines.kept import KeptEngine
 from reflash.engines.launched import LaunchedEngine
@@ -188,12 +189,13 @@ async def _ready(process: subprocess.Popen[bytes], plan: Plan, number: int, url:
         url,
         DIALECTS[plan.dialect],
         model=who.model,
-        width=plan.config.width,
+        width=width_held(plan.name(number), plan.config.width, who.width),
         patience=plan.config.patience,
         api_key=key,
         name=plan.name(number),
         version=who.version,
         context=who.context,
+        vocabulary=plan.model.facts.vocabulary,
     )
     try:
         await _first_token(process, http)
