@@ -1,0 +1,1 @@
+"""A run's dataset on the Hugging Face Hub."""
