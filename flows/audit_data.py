@@ -1,42 +1,44 @@
-"""`reflash audit data`: a whole tokenized set counted, and the rows to make again written down."""
+"""The census of a set, by hand or every night: what it holds, and what changed since the last time."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, cast
 
-import typer
+from prefect import flow, runtime
+from prefect.states import Completed, Failed
+from pydantic import Field
+
+from flows.attempts import FOR_GOOD, refused
+from flows.logs import show_in_run
+from reflash.census.report import CensusReport
+from reflash.config.audit import DataAudit
+from reflash.report.census import census_line
+from tasks.census import census
+
+FailOn = Annotated[
+    Literal["worse", "unfit", "nothing"],
+    Field(
+        description="When the run fails, so that an alert is sent: where the set is worse than at its last census (or "
+        "unfit at the first), whenever it is unfit, or never."
+    ),
+]
 
 
-def data(
-    path: Annotated[str, typer.Argument(help="A tokenized set: file, folder, glob or Hub id.")],
-    tokenizer: Annotated[
-        str | None, typer.Option(help="Shows answers as text: a folder, a tokenizer.json, a .gguf file or a Hub id.")
-    ] = None,
-    threshold: Annotated[
-        int, typer.Option(min=0, help="An answer of this many supervised tokens or fewer is empty.")
-    ] = 6,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Write the rows to make again to this Parquet file: a config's source.select.")
-    ] = None,
-    split: Annotated[str | None, typer.Option(help="Split of a Hub set or DatasetDict.")] = None,
-) -> None:
-    """Count a tokenized set (input_ids, loss_mask): empty answers, the most frequent ones, duplicates, broken rows.
+def run_name() -> str:
+    """Names a flow run by its set."""
+    audit = DataAudit.model_validate(runtime.flow_run.parameters["audit"])
+    return f"census {audit.path.rstrip('/').rsplit('/', 1)[-1]}"
 
-    Exits 1 where the set is unfit: more than one row in a hundred is to be made again, or a file cannot be read.
-    """
-    from reflash.census.run import take_census
-    from reflash.config.source import SourceConfig
 
-    census = take_census(SourceConfig(path=path, split=split), threshold=threshold, tokenizer=tokenizer)
-    report = census.report
-    if out is not None and report.to_make_again:
-        census.write(out)
-    text = json.dumps(report.to_json(), ensure_ascii=False, allow_nan=False) if as_json else report.to_text()
-    typer.echo(text.encode("utf-8", "replace"))  # bytes: whatever the terminal's encoding, JSON is UTF-8
-    if out is not None and not as_json:
-        written = f"  selection: {out}; name it as source.select in a run config" if report.to_make_again else ""
-        typer.echo(written or "  selection: no row is to be made again, so none was written")
-    raise typer.Exit(1 if report.verdict == "unfit" or report.unreadable else 0)
+@flow(name="audit-data", flow_run_name=run_name, result_serializer="json")
+def audit_data(audit: DataAudit, fail_on: FailOn = "worse") -> CensusReport:
+    """Count a tokenized set or one of conversations: empty answers, duplicates, broken rows, benchmark items."""
+    show_in_run()
+    try:
+        found = census(audit)
+    except FOR_GOOD as error:
+        return cast(CensusReport, refused(error))
+    line = census_line(found.report)
+    if {"worse": found.worse, "unfit": found.unfit, "nothing": False}[fail_on]:
+        return cast(CensusReport, Failed(name="Unfit" if found.unfit else "Worse", message=line))
+    return cast(CensusReport, Completed(message=line, data=found.report))

@@ -1,1 +1,1 @@
-"""What a whole tokenized set is worth: one pass over its columns, figures, and the rows to make again."""
+"""What a whole set is worth, tokenized or of conversations: one pass, figures, and the rows to make again."""

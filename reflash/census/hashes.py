@@ -23,22 +23,31 @@ class RunHasher:
 
     def hashes(self, ids: NDArray[Any], begin: NDArray[np.int64], end: NDArray[np.int64]) -> Hashes:
         """Hashes of `ids[begin:end]` for each pair; `end` is exclusive."""
-        self._grow(len(ids) + 1)
-        mixed = ids.astype(np.uint64)
-        mixed += np.uint64(1)
-        mixed *= _MIX
-        mixed ^= mixed >> np.uint64(32)
-        mixed *= self._powers[: len(ids)]
-        sums = np.zeros(len(ids) + 1, np.uint64)
-        np.cumsum(mixed, out=sums[1:])
-        found: Hashes = (sums[end] - sums[begin]) * self._inverses[begin]
-        return found ^ ((end - begin).astype(np.uint64) * _LENGTH)
+        return self.of_mixed(mixed(ids), begin, end)
+
+    def of_mixed(self, found: Hashes, begin: NDArray[np.int64], end: NDArray[np.int64]) -> Hashes:
+        """The same of ids that are `mixed` already; they are overwritten."""
+        self._grow(len(found) + 1)
+        found *= self._powers[: len(found)]
+        sums = np.zeros(len(found) + 1, np.uint64)
+        np.cumsum(found, out=sums[1:])
+        runs: Hashes = (sums[end] - sums[begin]) * self._inverses[begin]
+        return runs ^ ((end - begin).astype(np.uint64) * _LENGTH)
 
     def _grow(self, size: int) -> None:
         if size <= len(self._powers):
             return
         room = max(_ROOM, 1 << (size - 1).bit_length())
         self._powers, self._inverses = _powers(_BASE, room), _powers(_INVERSE, room)
+
+
+def mixed(ids: NDArray[Any]) -> Hashes:
+    """Ids as numbers whose every bit depends on them."""
+    found = ids.astype(np.uint64)
+    found += np.uint64(1)
+    found *= _MIX
+    found ^= found >> np.uint64(32)
+    return found
 
 
 def _powers(base: int, count: int) -> Hashes:

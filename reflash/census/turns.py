@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reflash.tokenized.families import Family
 from reflash.tokenized.judge import Aligned, Ints, Spans
 
 _TAIL = 16  # ids of a prompt's end that may open a thought
@@ -29,10 +30,17 @@ def _last_before(positions: Ints, ends: Ints) -> Ints:
     return np.concatenate([np.full(1, -1), positions])[at]
 
 
-def stops_short(rows: Aligned, spans: Spans, ends: tuple[int, ...]) -> NDArray[np.bool_]:
-    """For each row of `rows`, whether its last token is supervised and no turn ends there."""
+def stops_short(rows: Aligned, spans: Spans, family: Family) -> NDArray[np.bool_]:
+    """For each row of `rows`, whether it stops before its answer does, or before there is one."""
     short: NDArray[Any] = np.zeros(len(rows.rows), bool)
+    if not len(rows.rows):
+        return short
     last = spans.begin + spans.length == rows.ends[spans.row]
-    ended = np.isin(spans.last, ends) | np.isin(spans.before, ends)
+    ended = np.isin(spans.last, family.ends) | np.isin(spans.before, family.ends)
     short[spans.row[last & ~ended]] = True
+    marks = (*family.ends, *family.pads)
+    asked_only = np.bincount(spans.row, minlength=len(short)) == 0
+    unended = ~np.isin(rows.ids[rows.ends - 1], marks)
+    unended &= ~np.isin(rows.ids[np.maximum(rows.ends - 2, rows.starts)], marks)
+    short |= asked_only & unended
     return short

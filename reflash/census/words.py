@@ -23,15 +23,19 @@ class Words:
         if tokenizer is not None:
             self.loaded = load_tokenizer(ModelConfig(name=tokenizer, tokenizer=tokenizer))
 
-    def text(self, ids: Sequence[int]) -> str:
-        """All of it, control tokens written out."""
+    def text(self, ids: Sequence[int] | str) -> str:
+        """All of it, control tokens written out; text as it is."""
+        if isinstance(ids, str):
+            return printable(ids, _SHOWN)
         if self.loaded is None:
             more = f" … {len(ids):,} ids" if len(ids) > _IDS else ""
             return f"ids {' '.join(map(str, ids[:_IDS]))}{more}"
         return printable(self.loaded.tokenizer.decode(list(ids), skip_special_tokens=False), _SHOWN)
 
-    def says(self, ids: Sequence[int]) -> str | None:
+    def says(self, ids: Sequence[int] | str) -> str | None:
         """What a reader of the answer sees, behind its thought; None without a tokenizer."""
+        if isinstance(ids, str):
+            return printable(ids.strip(), _SHOWN)
         if self.loaded is None:
             return None
         text = self.loaded.tokenizer.decode(list(ids), skip_special_tokens=True)

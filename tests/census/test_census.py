@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 from tokenizers import Tokenizer
 
+from reflash.census.figures import histogram
 from reflash.census.hashes import RunHasher
-from reflash.census.run import Census, histogram, take_census
-from reflash.config.source import SourceConfig
-from reflash.errors import SourceError
+from reflash.census.run import Census, take_census
+from reflash.census.text import census_text
+from reflash.config.audit import AuditRules, DataAudit
 from tests.census.making import jsonl, parquet, user_like_rows
 from tests.inspect.auditing import ANSWER, EMPTY, END, FEED, GOOD, OPEN, PAD, PLACEHOLDER, PROMPT, THOUGHT, row
-from tests.making import conversations_file
 from tests.qwen_files import qwen3_tokenizer_folder
 
 THINK = 151667
@@ -29,10 +29,11 @@ def qwen3(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return qwen3_tokenizer_folder(tmp_path_factory.getbasetemp())
 
 
-def census(folder: Path, *rows: Any, **options: Any) -> Census:
-    found = take_census(SourceConfig(path=str(jsonl(folder / "rows.jsonl", list(rows)))), **options)
+def census(folder: Path, *rows: Any, **rules: Any) -> Census:
+    path = jsonl(folder / "rows.jsonl", list(rows))
+    found = take_census(DataAudit(path=str(path), rules=AuditRules(**rules)))
     json.dumps(found.report.to_json(), allow_nan=False)
-    assert found.report.to_text()
+    assert census_text(found.report)
     return found
 
 
@@ -47,17 +48,17 @@ def numbered(answer: list[int], number: int) -> dict[str, list[int]]:
 
 def test_the_users_set_is_named_by_its_share_and_its_placeholder(tmp_path: Path, qwen3: Path) -> None:
     rows = user_like_rows(Tokenizer.from_file(str(qwen3 / "tokenizer.json")), ROWS, round(0.87 * ROWS))
-    found = take_census(SourceConfig(path=str(parquet(tmp_path / "set.parquet", rows))), tokenizer=str(qwen3))
+    found = take_census(DataAudit(path=str(parquet(tmp_path / "set.parquet", rows)), tokenizer=str(qwen3)))
     report = found.report
-    assert (report.rows, report.at_or_under, report.to_make_again, report.verdict) == (ROWS, 348, 348, "unfit")
-    assert report.tokens == sum(len(one["input_ids"]) for one in rows)
+    assert (report.rows, report.empty_rows, report.to_make_again, report.verdict) == (ROWS, 348, 348, "unfit")
+    assert report.size == sum(len(one["input_ids"]) for one in rows)
     assert report.supervised == sum(sum(one["loss_mask"]) for one in rows)
-    assert report.supervised_most_often[0] == (6, 348)
+    assert report.answers_most_often[0] == (6, 348)
     first = report.frequent_answers[0]
-    assert (first.says, first.count, first.tokens, round(first.share, 2)) == ("OK.", 348, 6, 0.87)
+    assert (first.says, first.count, first.length, round(first.share, 2)) == ("OK.", 348, 6, 0.87)
     assert first.text.startswith("</think>")
-    assert "87.0%" in report.to_text().splitlines()[0]
-    assert '"OK."' in report.to_text().splitlines()[0]
+    assert "87.0%" in census_text(report).splitlines()[0]
+    assert '"OK."' in census_text(report).splitlines()[0]
     assert (report.duplicate_prompts, report.duplicate_answers) == (0, 347)
     assert found.again.tolist() == [at for at, one in enumerate(rows, 1) if sum(one["loss_mask"]) == 6]
 
@@ -89,6 +90,7 @@ def test_the_selection_lists_each_row_with_its_id_and_its_reason(tmp_path: Path)
         (row([END]), "no two adjacent supervised tokens"),
         (row(EMPTY), "answer at or under the threshold"),
         ({key: GOOD[key] + PLACEHOLDER[key] for key in GOOD}, "a turn at or under the threshold among longer ones"),
+        ({key: GOOD[key] + row([END])[key] for key in GOOD}, "a turn of a single token among longer ones"),
     ],
 )
 def test_each_fault_is_counted_and_its_row_made_again(tmp_path: Path, fault: dict[str, Any], kind: str) -> None:
@@ -96,7 +98,7 @@ def test_each_fault_is_counted_and_its_row_made_again(tmp_path: Path, fault: dic
     assert kinds(found)[kind] == 1
     assert found.again.tolist() == [2]
     (finding,) = (one for one in found.report.findings if one.kind == kind)
-    assert finding.examples[0][0] == 2
+    assert finding.examples[0].row == 2
 
 
 def test_a_thought_that_the_prompt_opens_and_the_answer_closes_is_no_fault(tmp_path: Path) -> None:
@@ -155,8 +157,3 @@ def test_a_set_without_a_family_says_what_it_did_not_look_for(tmp_path: Path) ->
     found = census(tmp_path, plain)
     assert found.report.family is None
     assert "--tokenizer" in found.report.notes[-1]
-
-
-def test_conversations_are_sent_to_inspect(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="reflash inspect"):
-        take_census(SourceConfig(path=str(conversations_file(tmp_path / "rows.jsonl", 2))))

@@ -13,8 +13,8 @@ import pytest
 from tokenizers import Tokenizer
 
 from reflash.census.run import take_census
+from reflash.config.audit import DataAudit
 from reflash.config.run import RunConfig
-from reflash.config.source import SourceConfig
 from reflash.errors import ConfigError, ManifestChanged, SourceError
 from reflash.ledger.ledger import open_ledger
 from reflash.plan.plan import plan_run
@@ -50,8 +50,8 @@ def test_what_a_census_of_the_users_set_writes_regenerate_takes(
 ) -> None:
     folder = qwen3_tokenizer_folder(tmp_path_factory.getbasetemp())
     rows = user_like_rows(Tokenizer.from_file(str(folder / "tokenizer.json")), 8, 7)
-    source = SourceConfig(path=str(parquet(tmp_path / "set.parquet", rows)))
-    take_census(source, tokenizer=str(folder)).write(tmp_path / "again.parquet")
+    audit = DataAudit(path=str(parquet(tmp_path / "set.parquet", rows)), tokenizer=str(folder))
+    take_census(audit).write(tmp_path / "again.parquet")
     ledger = made_run(settings(tmp_path, tmp_path / "again.parquet", count=8))
     fit = next(n for n, row in enumerate(rows) if sum(row["loss_mask"]) > 6)
     ids = [p.conversation.id for shard in ledger.shards() or [] for p in ledger.planned(shard.name)]
