@@ -5,54 +5,71 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reflash.errors import ConfigError, SourceError
+from reflash.errors import SourceError
 
 if TYPE_CHECKING:
-    from reflash.environment.facts import EngineName, Facts
-    from reflash.environment.judge import Finding
+    from reflash.environment.audit import Audit
+    from reflash.environment.facts import Facts
 
 
 def env(
-    engine: Annotated[str, typer.Option(help="llamacpp (embedded), vllm or sglang.")] = "llamacpp",
+    engine: Annotated[
+        str, typer.Option(help="llamacpp (embedded), vllm, sglang, or endpoint for one that runs elsewhere.")
+    ] = "llamacpp",
     python: Annotated[
         str, typer.Option(help="Interpreter of the engine's environment; by default the one that was made here.")
     ] = "",
     model: Annotated[str, typer.Option(help="Folder or Hub id of the model to serve.")] = "",
-    context: Annotated[int, typer.Option(help="Tokens of the longest sequence that is planned.", min=1)] = 8192,
-    tp: Annotated[int, typer.Option(help="GPUs that serve one model together.", min=1)] = 1,
-    runs: Annotated[Path, typer.Option(help="Folder where runs are written.")] = Path("runs"),
+    revision: Annotated[str | None, typer.Option(help="Revision of the Hub repository.")] = None,
+    context: Annotated[int, typer.Option(help="Tokens of the longest sequence that is planned.")] = 8192,
+    tp: Annotated[
+        int | None, typer.Option(help="GPUs that serve one model together; by default the fewest it fits on.")
+    ] = None,
+    runs: Annotated[str, typer.Option(help="Where runs are written: a folder, or a URL of an object store.")] = "runs",
     facts: Annotated[Path | None, typer.Option(help="Judge this recorded document instead of the machine.")] = None,
     last: Annotated[Path | None, typer.Option(help="Compare with this document; by default the last audit.")] = None,
     save: Annotated[Path | None, typer.Option(help="Record the facts in this file.")] = None,
     kernels: Annotated[bool, typer.Option(help="Launch programs on the GPU, each in a child process.")] = True,
+    history: Annotated[bool, typer.Option(help="Compare with the last audit, and keep this one for the next.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")] = False,
 ) -> None:
     """Look at driver, cards, environment, model and machine, and name the remedy of each fault.
 
-    Exits 0 where all is well, 1 on a warning, 2 on a failure, 3 where something could not be read and nothing fails.
+    Exits 0 where all is well, 1 on a warning, 2 on a failure, 3 where nothing fails but something that is needed
+    (an import, a kernel, machine code) could not be looked at. What may be left out, such as a kernel log that this
+    user may not read, is `unknown` in the table and does not count.
     """
+    from reflash.config.machine import machine_audit
+    from reflash.environment.audit import judged, take_audit
     from reflash.environment.facts import write_facts
-    from reflash.environment.history import keep, last_of
-    from reflash.environment.judge import EXIT, judge, verdict
+    from reflash.environment.judge import EXIT
+    from reflash.environment.text import terminal_lines
 
-    found = _read(facts) if facts else _collect(engine, python, model, context, tp, runs, kernels)
-    before = _read(last) if last else None if facts else last_of(found)
-    findings = judge(found, before)
-    if save is not None:
-        save.write_bytes(write_facts(found) + b"\n")
-    if facts is None:
-        keep(found)
-    if as_json:
-        told = {"verdict": verdict(findings), "findings": [asdict(f) for f in findings]}
-        told["facts"] = json.loads(write_facts(found))
-        typer.echo(json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False).encode())
+    if facts is not None:
+        audit = judged(_read(facts), _read(last) if last else None)
     else:
-        _show(found, findings)
-    raise typer.Exit(EXIT[verdict(findings)])
+        asked = machine_audit(
+            engine=engine,
+            python=python,
+            model=model,
+            revision=revision,
+            context=context,
+            tp=tp,
+            runs=runs,
+            kernels=kernels,
+            history=history,
+        )
+        audit = take_audit(asked)
+        audit = judged(audit.facts, _read(last)) if last else audit
+    if save is not None:
+        save.write_bytes(write_facts(audit.facts) + b"\n")
+    told = _json(audit) if as_json else "\n".join(terminal_lines(audit))
+    typer.echo(told.encode("utf-8", "replace"))
+    raise typer.Exit(EXIT[audit.verdict])
 
 
 def _read(path: Path) -> Facts:
@@ -66,31 +83,15 @@ def _read(path: Path) -> Facts:
         raise typer.Exit(3) from error
 
 
-def _collect(engine: str, python: str, model: str, context: int, tp: int, runs: Path, kernels: bool) -> Facts:
-    from reflash.engines.provision.place import environment_python
-    from reflash.environment.collect.cards import NvmlCards
-    from reflash.environment.collect.gather import Wanted, gather
-    from reflash.environment.facts import Subject
+def _json(audit: Audit) -> str:
+    from reflash.environment.drift import changes, digest
+    from reflash.environment.facts import write_facts
 
-    if engine not in ("llamacpp", "vllm", "sglang"):
-        raise ConfigError(f"--engine: {engine} is none of llamacpp, vllm, sglang")
-    subject = Subject(cast("EngineName", engine), model, context, tp)
-    interpreter = python or (environment_python(engine) if engine != "llamacpp" else "")
-    return gather(Wanted(subject, interpreter, runs, kernels), NvmlCards())
-
-
-def _show(facts: Facts, findings: tuple[Finding, ...]) -> None:
-    """What is wrong with its remedy first, then what is well, then a count of what does not apply."""
-    from reflash.environment.judge import verdict
-    from reflash.printable import printable
-
-    for finding in findings:
-        if finding.status != "not applicable":
-            typer.echo(f"{finding.status:<8} {finding.id:<20} {printable(finding.found, 300)}")
-        if finding.remedy:
-            typer.echo(f"{'':8} {'':<20} needs:  {finding.needs}")
-            typer.echo(f"{'':8} {'':<20} remedy: {finding.remedy}")
-    apart = sum(f.status == "not applicable" for f in findings)
-    typer.echo(
-        f"\n{verdict(findings)}: {len(findings) - apart} checks for {facts.subject.engine}, {apart} do not apply here"
-    )
+    told = {
+        "verdict": audit.verdict,
+        "findings": [asdict(finding) for finding in audit.findings],
+        "stable": digest(audit.facts),
+        "changes": [asdict(change) for change in changes(audit.facts, audit.last)],
+        "facts": json.loads(write_facts(audit.facts)),
+    }
+    return json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False)

@@ -1,6 +1,6 @@
 """The project on a GPU beside the engine's own benchmark; results are kept by model and hardware.
 
-usage: python benchmarks/gpu compare|shards|stops|facts --out FOLDER ...
+usage: python benchmarks/gpu compare|shards|stops|facts|sweep --out FOLDER ...
 
 `--python` is the interpreter that holds the engine (`reflash engines list` tells it), `--model` the folder of a model;
 with `--load-format dummy` its config.json and tokenizer are enough. Nothing but loopback is used.
@@ -18,8 +18,9 @@ from compare import compare
 from facts import facts
 from shards import shards
 from stops import stops
+from sweep import sweep
 
-COMMANDS = {"compare": compare, "shards": shards, "stops": stops, "facts": facts}
+COMMANDS = {"compare": compare, "shards": shards, "stops": stops, "facts": facts, "sweep": sweep}
 
 
 def main() -> None:
@@ -52,6 +53,9 @@ def _options() -> Namespace:
     asked.add_argument("--lengths", default="lognormal:210:0.9:1000", help="shards, stops: tokens of each answer")
     asked.add_argument("--bench-rows", type=int, default=0, help="shards: rows of the engine's benchmark before")
     asked.add_argument("--cases", default="SIGTERM,SIGKILL,success", help="stops: in this order")
+    asked.add_argument("--point", action="append", default=[], help="sweep: one more point, key=value,key=value")
+    asked.add_argument("--minutes", type=float, default=25.0, help="sweep: for all of it")
+    asked.add_argument("--pilot-rows", type=int, default=None, help="sweep: rows answered to their end")
     asked.add_argument("--busy", action="store_true", help="facts: only what changes under load")
     asked.add_argument("--site", action="append", default=[], help="facts: a folder of packages more")
     return parser.parse_args()

@@ -12,11 +12,11 @@ from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
+from reflash.config.machine import AuditedEngine
 from reflash.environment.card import Asked
 from reflash.errors import SourceError
 
 SCHEMA = 1
-EngineName = Literal["llamacpp", "vllm", "sglang"]
 Outcome = Literal["passed", "wrong", "raised", "crashed", "hung", "memory", "absent"]
 
 
@@ -24,10 +24,11 @@ Outcome = Literal["passed", "wrong", "raised", "crashed", "hung", "memory", "abs
 class Subject:
     """What the machine is to do."""
 
-    engine: EngineName = "llamacpp"
+    engine: AuditedEngine = "llamacpp"
     model: str = ""  # folder or Hub id
     context: int = 8192  # tokens of the longest sequence
     tp: int = 1
+    share: float = 0.92  # of a card's memory that the engine takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +157,23 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
+class Generation:
+    """How the model says it is to be sampled."""
+
+    stops: tuple[int, ...] = ()  # ids that end an answer
+    sampling: Mapping[str, float] = field(default_factory=dict)  # temperature, top_p, top_k
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
     """The model as its files tell."""
 
     name: str
     error: str = ""
+    folder: str = ""  # where its files lie: its own, or the Hub's cache
+    revision: str = ""  # commit of what lies there, where it is of the Hub
+    pinned: bool | None = None  # a commit was asked for; None for a folder
+    newest: str = ""  # commit that the Hub has for what was asked, "" where it was not asked
     model_type: str = ""
     architectures: tuple[str, ...] = ()
     context: int | None = None
@@ -171,10 +184,14 @@ class Model:
     hybrid: bool = False
     fits_tp: tuple[int, ...] = ()  # sizes that its heads can be split by
     broken: tuple[str, ...] | None = None  # shards that are missing or cut; None where they are not on this machine
+    to_fetch: int = 0  # bytes of shards that the Hub has and this machine lacks
     asks: tuple[Asked, ...] = ()  # versions that its card asks for
+    parsers: tuple[str, ...] = ()  # of reasoning, that its card names
+    generation: Generation | None = None  # its generation_config.json; None where there is none
     # What the engine's environment makes of its folder; None where it was not tried.
     type_known: bool | None = None  # by transformers
     registered: bool | None = None  # its architecture, by the engine
+    parsers_known: tuple[str, ...] | None = None  # of reasoning, by the engine
     tokenizer: str | None = None  # why it does not load, "" where it does
     renders: str | None = None  # why its template does not render, "" where it does
     thinking: bool | None = None  # `enable_thinking` changes the prompt
@@ -185,11 +202,12 @@ class Model:
 class System:
     """The machine apart from its GPUs."""
 
-    folder: str = ""  # where runs are written
+    folder: str = ""  # where runs are written, "" for an object store
     disk_free: int | None = None  # bytes
     inodes_free: int | None = None  # None: this file system counts none
     write_rate: float | None = None  # MB/s, flushed to the disk
     unwritable: tuple[str, ...] = ()  # caches
+    cache_free: int | None = None  # bytes where models of the Hub are kept
     shm: int | None = None  # bytes of /dev/shm that are free
     open_files: int | None = None  # limit
     memlock: int | None = None  # limit in bytes, -1 for none
@@ -217,6 +235,7 @@ class Facts:
     kernels: Mapping[str, Kernel] = field(default_factory=dict)
     model: Model | None = None
     system: System = field(default_factory=System)
+    baseline: Mapping[str, float] = field(default_factory=dict)  # the best rates of kernels so far, where it is kept
     schema: int = SCHEMA
 
 

@@ -23,6 +23,7 @@ class Finding:
     needs: str
     remedy: str  # "" where nothing is to be done
     line: str  # of the specification
+    needed: bool = False  # unknown, it makes the verdict unknown
 
 
 def judge(facts: Facts, last: Facts | None = None) -> tuple[Finding, ...]:
@@ -33,8 +34,8 @@ def judge(facts: Facts, last: Facts | None = None) -> tuple[Finding, ...]:
 
 
 def verdict(findings: Sequence[Finding]) -> Status:
-    """The worst status: a failure before what could not be read, that before a warning."""
-    there = {f.status for f in findings}
+    """The worst status: a failure before what could not be looked at, as far as it is needed, that before a warning."""
+    there = {f.status for f in findings if f.status != "unknown" or f.needed}
     return next((status for status in ORDER[:3] if status in there), "pass")
 
 
@@ -42,12 +43,13 @@ def _find(check: Check, case: Case) -> Finding:
     answer = check.rule(case)
     settled = answer.status in ("pass", "not applicable")
     remedy = "" if settled else _filled(check.remedy, case.facts)
-    return Finding(check.id, answer.status, answer.found, check.needs, remedy, check.line)
+    return Finding(check.id, answer.status, answer.found, check.needs, remedy, check.line, check.needed)
 
 
 def _filled(remedy: str, facts: Facts) -> str:
-    """With the names of what was looked at in place of ENGINE, PYTHON and MODEL."""
+    """With the names of what was looked at in place of ENGINE, PYTHON, MODEL and COMMIT."""
     names = {"PYTHON": facts.python.executable if facts.python else "", "MODEL": facts.subject.model}
-    if facts.subject.engine != "llamacpp":
+    names["COMMIT"] = (facts.model.newest or facts.model.revision) if facts.model else ""
+    if facts.subject.engine in ("vllm", "sglang"):
         names["ENGINE"] = facts.subject.engine
-    return re.sub(r"\b(ENGINE|PYTHON|MODEL)\b", lambda m: names.get(m[0]) or m[0], remedy)
+    return re.sub(r"\b(ENGINE|PYTHON|MODEL|COMMIT)\b", lambda m: names.get(m[0]) or m[0], remedy)

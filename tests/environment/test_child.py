@@ -23,7 +23,9 @@ def measure(options):
         held.append(bytearray(b"x" * 2**24))
         time.sleep(0.01)
 """
-RAISER = "def measure(options):\n    raise ValueError('CUDA out of \\x1b[31mmemory')\n"
+RAISER = "def measure(options):\n    raise ValueError('a \\x1b[31mwrong size\\nand more')\n"
+REFUSED = "def measure(options):\n    raise RuntimeError('CUDA out of memory. Tried to allocate 2 GiB')\n"
+BROKEN = "def measure(options):\n    raise ImportError('libcudart.so.12: cannot open shared object file')\n"
 LIAR = "def measure(options):\n    return {'outcome': 'splendid', 'says': ''}\n"
 SILENT = "def measure(options):\n    return None\n"
 LACKING = "import a_package_that_nobody_has\n"
@@ -45,13 +47,15 @@ def tried(tmp: Path, source: str, limit_s: float = 20.0, memory: int = 2**28) ->
     [
         (SEGFAULT, "crashed", "signal SIGSEGV"),
         (EATER, "memory", "more than 0.2 GiB of memory"),
-        (RAISER, "raised", "exit code 1; ValueError: CUDA out of \ufffd[31mmemory"),
+        (RAISER, "raised", "ValueError: a \ufffd[31mwrong size ... and more"),
+        (REFUSED, "memory", "memory of the GPU was refused; RuntimeError: CUDA out of memory. Tried"),
+        (BROKEN, "raised", "ImportError: libcudart.so.12: cannot open"),
         (LIAR, "raised", "it told splendid"),
         (SILENT, "raised", "it told nothing"),
-        (LACKING, "absent", "No module named 'a_package_that_nobody_has'"),
+        (LACKING, "absent", "no a_package_that_nobody_has in this environment"),
         (CHATTY, "passed", "well"),
     ],
-    ids=["segfault", "memory", "raises", "lies", "silent", "lacking", "chatty"],
+    ids=["segfault", "memory", "raises", "refused", "broken", "lies", "silent", "lacking", "chatty"],
 )
 def test_what_became_of_a_program_is_named(tmp_path: Path, source: str, outcome: str, says: str) -> None:
     kernel = tried(tmp_path, source)

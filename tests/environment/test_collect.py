@@ -9,15 +9,16 @@ import sys
 import time
 from pathlib import Path
 
+from reflash.config.machine import MachineAudit
 from reflash.engines.layout.model import model_facts
 from reflash.environment.collect.cards import events_of
 from reflash.environment.collect.engine import read_engine
-from reflash.environment.collect.gather import Wanted, gather
+from reflash.environment.collect.gather import gather
 from reflash.environment.collect.interpreter import Looked, look
 from reflash.environment.collect.model import broken_shards, look_at_model
 from reflash.environment.collect.system import read_system
 from reflash.environment.collect.toolkit import read_toolkit
-from reflash.environment.facts import Card, Driver, Python, Subject
+from reflash.environment.facts import Card, Driver, Python
 from reflash.environment.judge import judge, verdict
 
 
@@ -30,7 +31,7 @@ class NoCards:
 
 def test_a_machine_without_a_gpu_passes_with_the_embedded_engine_in_ten_seconds(tmp_path: Path) -> None:
     began = time.monotonic()
-    findings = judge(gather(Wanted(Subject(), folder=tmp_path), NoCards()))
+    findings = judge(gather(MachineAudit(runs=str(tmp_path)), NoCards()))
     assert time.monotonic() - began < 10
     assert verdict(findings) in ("pass", "warn"), [f for f in findings if f.remedy]
     assert not [f for f in findings if f.status in ("fail", "unknown")]
@@ -90,6 +91,15 @@ def test_nvcc_is_found_as_flashinfer_finds_it(tmp_path: Path) -> None:
     assert read_toolkit({"PATH": path}).nvcc_version == "12.8"
     tool = read_toolkit({"PATH": path, "CUDA_HOME": f"{tmp_path}/cuda-13.0", "MAX_JOBS": "4"})
     assert (tool.nvcc_version, tool.max_jobs) == ("13.0", 4)
+
+
+def test_ninja_of_the_environment_is_found_as_a_server_of_it_finds_it(tmp_path: Path) -> None:
+    ninja = tmp_path / "bin" / "ninja"
+    ninja.parent.mkdir()
+    ninja.write_text("#!/bin/sh\n")
+    ninja.chmod(0o755)
+    assert read_toolkit({"PATH": "/nowhere"}).ninja is None
+    assert read_toolkit({"PATH": "/nowhere"}, str(tmp_path / "bin" / "python")).ninja == str(ninja)
 
 
 def test_events_are_those_of_the_card_itself() -> None:

@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
-from reflash.environment.collect.gather import Wanted, gather
-from reflash.environment.facts import Card, Driver, Facts, Subject
+from reflash.config.machine import MachineAudit
+from reflash.environment.collect.gather import gather
+from reflash.environment.facts import Card, Driver, Facts
 from reflash.environment.judge import judge
 from tests.environment.recorded import recorded
 
@@ -43,8 +44,8 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
     (packages / "vllm" / "_moe_C.abi3.so").write_bytes(b"no library")
     (folder / "bin" / "vllm").write_text(SCRIPT.format(python=folder / "bin" / "python"))
     (folder / "bin" / "vllm").chmod(0o755)
-    wanted = Wanted(Subject("vllm"), str(folder / "bin" / "python"), folder)
-    return gather(wanted, FourCards())
+    asked = MachineAudit(engine="vllm", python=str(folder / "bin" / "python"), runs=str(folder))
+    return gather(asked, FourCards())
 
 
 def test_the_environment_is_read_by_its_own_interpreter(facts: Facts) -> None:

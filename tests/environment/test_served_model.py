@@ -22,7 +22,7 @@ def qwen3(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def tried(folder: Path, kind: str = "qwen3") -> Model:
     (folder / "config.json").write_text(json.dumps({"model_type": kind, "architectures": ["Qwen3ForCausalLM"]}))
-    return tried_by(Model(str(folder), model_type=kind), sys.executable, "")
+    return tried_by(Model(str(folder), folder=str(folder), model_type=kind), sys.executable, "")
 
 
 def test_tokenizer_template_and_type_are_tried(qwen3: Path) -> None:

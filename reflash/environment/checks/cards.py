@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
-from reflash.environment.checks.base import Answer, Case, check, each_card, fail, good, idle, served, warn
+from reflash.environment.checks.base import Answer, Case, Check, check, each_card, fail, good, idle, served, warn
 from reflash.environment.facts import Card
 
 LINE = "Hardware (NVML)"
@@ -13,37 +14,32 @@ MARGIN = 5  # degrees below the slowdown limit
 # XIDs of a fault in a program: the card itself is well (NVIDIA's XID catalogue).
 OF_PROGRAMS = frozenset({13, 31, 43, 45, 69, 137})
 HELD_BACK = frozenset({"hw-slowdown", "hw-thermal", "hw-power-brake", "sw-thermal"})
+RESET = "sudo nvidia-smi --gpu-reset -i GPU"
 
 
-@check("cards.capability", "compute capability 8.0 or later, for bf16", "use newer GPUs", LINE)
-def capability(case: Case) -> Answer:
+def of_card(name: str, needs: str, remedy: str, *fields: str) -> Callable[[Callable[[Card], Answer]], Check]:
+    """Make an entry of a rule that judges one card, whose `fields` are there: the worst card counts."""
+    return lambda rule: check(f"cards.{name}", needs, remedy, LINE)(lambda case: each_card(case, rule, *fields))
+
+
+@of_card("capability", "compute capability 8.0 or later, for bf16", "use newer GPUs", "capability")
+def capability(card: Card) -> Answer:
     """Below, bf16 is emulated or refused."""
-    return each_card(
-        case,
-        "capability",
-        lambda c: (good if float(c.capability or 0) >= 8 else fail)(f"{c.name}, {c.capability}"),
-    )
+    return (good if float(card.capability or 0) >= 8 else fail)(f"{card.name}, {card.capability}")
 
 
-@check("cards.ecc", "no uncorrected memory error since the last reset", "sudo nvidia-smi --gpu-reset -i GPU", LINE)
-def ecc(case: Case) -> Answer:
+@of_card("ecc", "no uncorrected memory error since the last reset", RESET, "ecc_uncorrected")
+def ecc(card: Card) -> Answer:
     """An uncorrected error may have changed numbers."""
-    return each_card(
-        case, "ecc_uncorrected", lambda c: fail(f"{c.ecc_uncorrected} errors") if c.ecc_uncorrected else good("none")
-    )
+    return fail(f"{card.ecc_uncorrected} errors") if card.ecc_uncorrected else good("none")
 
 
-@check(
-    "cards.remapped", "no row remapping that failed or waits for a reset", "sudo nvidia-smi --gpu-reset -i GPU", LINE
-)
-def remapped(case: Case) -> Answer:
+@of_card("remapped", "no row remapping that failed or waits for a reset", RESET, "remap_failed", "remap_pending")
+def remapped(card: Card) -> Answer:
     """A failed remapping asks for another card; a pending one for a reset."""
-    failed = each_card(case, "remap_failed", lambda c: fail("a remapping failed") if c.remap_failed else good("none"))
-    if failed.status == "fail":
-        return failed
-    return each_card(
-        case, "remap_pending", lambda c: warn("rows wait for a reset") if c.remap_pending else good("none")
-    )
+    if card.remap_failed:
+        return fail("a remapping failed")
+    return warn("rows wait for a reset") if card.remap_pending else good("none")
 
 
 @check(
@@ -63,115 +59,88 @@ def xid(case: Case) -> Answer:
         words = "XID " + ", ".join(map(str, new))
         return warn(words) if OF_PROGRAMS.issuperset(new) else fail(words)
 
-    return each_card(case, "xids", rule)
+    return each_card(case, rule, "xids")
 
 
-@check("cards.recovery", "no recovery action is asked for", "do as it says: reset the GPU, or reboot", LINE)
-def recovery(case: Case) -> Answer:
+@of_card("recovery", "no recovery action is asked for", "do as it says: reset the GPU, or reboot", "recovery")
+def recovery(card: Card) -> Answer:
     """The driver knows when a card must be reset."""
-    return each_card(
-        case, "recovery", lambda c: good("none") if c.recovery == "none" else fail(f"the driver asks: {c.recovery}")
-    )
+    return good("none") if card.recovery == "none" else fail(f"the driver asks: {card.recovery}")
 
 
-@check("cards.clocks", "clocks not held back by heat or by the power supply", "check fans, air and power cables", LINE)
-def clocks(case: Case) -> Answer:
+@of_card(
+    "clocks", "clocks not held back by heat or by the power supply", "check fans, air and power cables", "throttles"
+)
+def clocks(card: Card) -> Answer:
     """The software power cap is how a card under load works, and no fault."""
-    return each_card(
-        case,
-        "throttles",
-        lambda c: warn(", ".join(c.throttles or ())) if HELD_BACK & set(c.throttles or ()) else good("not held back"),
-    )
+    held = HELD_BACK & set(card.throttles or ())
+    return warn(", ".join(card.throttles or ())) if held else good("not held back")
 
 
-@check("cards.temperature", f"{MARGIN} degrees below the limit, or cooler", "check fans and air", LINE)
-def temperature(case: Case) -> Answer:
+@of_card(
+    "temperature",
+    f"{MARGIN} degrees below the limit, or cooler",
+    "check fans and air",
+    "temperature_limit",
+    "temperature",
+)
+def temperature(card: Card) -> Answer:
     """Under a week of load it only gets hotter."""
-    limited = each_card(case, "temperature_limit", lambda c: good(f"limit {c.temperature_limit}"))
-    if limited.status != "pass":
-        return limited
-    return each_card(
-        case,
-        "temperature",
-        lambda c: (good if (c.temperature or 0) + MARGIN <= (c.temperature_limit or 0) else warn)(
-            f"{c.temperature} of {c.temperature_limit} degrees"
-        ),
-    )
+    cool = (card.temperature or 0) + MARGIN <= (card.temperature_limit or 0)
+    return (good if cool else warn)(f"{card.temperature} of {card.temperature_limit} degrees")
 
 
-@check("cards.power", "the power limit is the card's default", "sudo nvidia-smi -i GPU -pl WATTS", LINE)
-def power(case: Case) -> Answer:
+@of_card(
+    "power", "the power limit is the card's default", "sudo nvidia-smi -i GPU -pl WATTS", "power_default", "power_limit"
+)
+def power(card: Card) -> Answer:
     """A lower one is slower; that may be meant."""
-    default = each_card(case, "power_default", lambda c: good(f"{c.power_default}"))
-    if default.status != "pass":
-        return default
-    return each_card(
-        case,
-        "power_limit",
-        lambda c: (warn if (c.power_limit or 0) < 0.98 * (c.power_default or 0) else good)(
-            f"{c.power_limit or 0:.0f} of {c.power_default or 0:.0f} W"
-        ),
-    )
+    limit, default = card.power_limit or 0, card.power_default or 0
+    return (warn if limit < 0.98 * default else good)(f"{limit:.0f} of {default:.0f} W")
 
 
-@check("cards.persistence", "persistence mode on", "sudo nvidia-smi -pm 1", LINE)
-def persistence(case: Case) -> Answer:
+@of_card("persistence", "persistence mode on", "sudo nvidia-smi -pm 1", "persistence")
+def persistence(card: Card) -> Answer:
     """Without it the driver unloads between programs, and settings are lost."""
-    return each_card(case, "persistence", lambda c: good("on") if c.persistence else warn("off"))
+    return good("on") if card.persistence else warn("off")
 
 
-@check("cards.mig", "MIG off", "sudo nvidia-smi -i GPU -mig 0", LINE)
-def mig(case: Case) -> Answer:
+@of_card("mig", "MIG off", "sudo nvidia-smi -i GPU -mig 0", "mig")
+def mig(card: Card) -> Answer:
     """Parts of a GPU are not laid out here."""
-    return each_card(case, "mig", lambda c: fail("on") if c.mig else good("off"))
+    return fail("on") if card.mig else good("off")
 
 
-@check("cards.compute_mode", "compute mode Default", "sudo nvidia-smi -i GPU -c 0", LINE)
-def compute_mode(case: Case) -> Answer:
+@of_card("compute_mode", "compute mode Default", "sudo nvidia-smi -i GPU -c 0", "compute_mode")
+def compute_mode(card: Card) -> Answer:
     """Prohibited refuses every program, exclusive all but one."""
-
-    def rule(mode: str | None) -> Answer:
-        if mode == "default":
-            return good("default")
-        return fail("prohibited") if mode == "prohibited" else warn(f"{mode}: one process a GPU")
-
-    return each_card(case, "compute_mode", lambda c: rule(c.compute_mode))
+    if card.compute_mode == "default":
+        return good("default")
+    alone = f"{card.compute_mode}: one process a GPU"
+    return fail("prohibited") if card.compute_mode == "prohibited" else warn(alone)
 
 
-@check(
-    "cards.pcie", "PCIe at full width, under load at full speed", "reseat the card; check riser and BIOS settings", LINE
+@of_card(
+    "pcie",
+    "PCIe at full width, under load at full speed",
+    "reseat the card; check riser and BIOS settings",
+    "pcie_width",
+    "pcie_generation",
 )
-def pcie(case: Case) -> Answer:
+def pcie(card: Card) -> Answer:
     """At rest a link saves power by its speed, never by its width."""
-    wide = each_card(
-        case,
-        "pcie_width",
-        lambda c: (warn if (c.pcie_width or 0) < (c.pcie_width_max or 0) else good)(
-            f"x{c.pcie_width} of x{c.pcie_width_max}"
-        ),
-    )
-    if wide.status != "pass":
-        return wide
-    return each_card(
-        case,
-        "pcie_generation",
-        lambda c: (warn if (c.busy or 0) >= 50 and (c.pcie_generation or 0) < (c.pcie_generation_max or 0) else good)(
-            f"generation {c.pcie_generation} of {c.pcie_generation_max}, x{c.pcie_width}"
-        ),
-    )
+    words = f"generation {card.pcie_generation} of {card.pcie_generation_max}, x{card.pcie_width}"
+    if (card.pcie_width or 0) < (card.pcie_width_max or 0):
+        return warn(f"{words} of x{card.pcie_width_max}")
+    slow = (card.pcie_generation or 0) < (card.pcie_generation_max or 0)
+    return (warn if slow and (card.busy or 0) >= 50 else good)(words)
 
 
-@check(
-    "cards.foreign", "no other process holds memory of a GPU", "nvidia-smi; end the process, or name other `gpus`", LINE
-)
-def foreign(case: Case) -> Answer:
+@of_card("foreign", "no other process holds memory of a GPU", "nvidia-smi; end it, or name other `gpus`", "processes")
+def foreign(card: Card) -> Answer:
     """An engine that finds less than its share ends at once."""
-
-    def words(card: Card) -> Answer:
-        held = [p for p in card.processes or () if p.used is None or p.used > GIB]
-        return warn("process " + ", ".join(str(p.pid) for p in held)) if held else good("none")
-
-    return each_card(case, "processes", words)
+    held = [p for p in card.processes or () if p.used is None or p.used > GIB]
+    return warn("process " + ", ".join(str(p.pid) for p in held)) if held else good("none")
 
 
 @check("cards.alike", "cards of one kind and memory", "name those of one kind as `gpus`", LINE)

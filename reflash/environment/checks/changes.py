@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from reflash.environment.checks.base import Answer, Case, check, fail, good, idle, warn
+from reflash.environment.checks.base import Answer, Case, Check, check, fail, good, idle, warn
+from reflash.environment.drift import changes
 
 FIRST = "first audit of this machine"
+SHOWN = 5
 
 
 @check("drift.cards", "every card of the last audit", "nvidia-smi -L; reseat the card, reboot", "Hardware (NVML)")
@@ -20,39 +22,47 @@ def cards(case: Case) -> Answer:
     return warn(f"{len(new)} new") if new else good(f"{len(now)}, as last time")
 
 
-@check("drift.vbios", "the VBIOS of the last audit", "ask who changed it", "Hardware (NVML)")
-def vbios(case: Case) -> Answer:
-    """Limits and recovery change with it."""
-    if case.last is None:
-        return idle(FIRST)
-    then = {c.uuid: c.vbios for c in case.last.cards}
-    new = [
-        f"GPU {c.index}: {then[c.uuid]} to {c.vbios}"
-        for c in case.facts.cards
-        if then.get(c.uuid) not in (None, c.vbios)
-    ]
-    return warn("; ".join(new)) if new else good("as last time")
+def _same(id_: str, kinds: tuple[str, ...], needs: str, remedy: str, line: str) -> Check:
+    """A check that nothing of some kinds has changed; of cards, only those that were there and are."""
+
+    def rule(case: Case) -> Answer:
+        if case.last is None:
+            return idle(FIRST)
+        both = {c.uuid for c in case.facts.cards} & {c.uuid for c in case.last.cards}
+        found = [c for c in changes(case.facts, case.last) if c.what.split()[0] in kinds]
+        found = [c for c in found if "GPU-" not in c.what or c.what.split()[1] in both]
+        if not found:
+            return good("as last time")
+        more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+        return warn(", ".join(map(str, found[:SHOWN])) + more)
+
+    return check(id_, needs, remedy, line)(rule)
 
 
-@check(
-    "drift.driver", "the driver of the last audit", "measure anew: rates may have changed with it", "Driver and CUDA"
+AGAIN = "reflash engines install ENGINE --anew"
+vbios = _same("drift.vbios", ("vbios",), "the VBIOS of the last audit", "ask who changed it", "Hardware (NVML)")
+settings = _same(
+    "drift.settings",
+    ("limit", "mode", "persistence", "mig"),
+    "power limits and modes of the last audit",
+    "nvidia-smi -q; set them as they were",
+    "Hardware (NVML)",
 )
-def driver(case: Case) -> Answer:
-    """A silent update explains much."""
-    if case.last is None:
-        return idle(FIRST)
-    now, then = case.facts.driver.version, case.last.driver.version
-    return good(f"{now or 'none'}, as last time") if now == then else warn(f"{then or 'none'} to {now or 'none'}")
-
-
-@check("drift.packages", "the packages of the last audit", "reflash engines install ENGINE --anew", "Python")
-def packages(case: Case) -> Answer:
-    """Of the same environment only."""
-    now, then = case.facts.python, case.last.python if case.last else None
-    if now is None or then is None or now.executable != then.executable:
-        return idle("first audit of this environment")
-    changed = sorted(n for n in now.packages.keys() | then.packages if now.packages.get(n) != then.packages.get(n))
-    if not changed:
-        return good(f"{len(now.packages)}, as last time")
-    words = [f"{n} {then.packages.get(n, 'absent')} to {now.packages.get(n, 'absent')}" for n in changed[:5]]
-    return warn(", ".join(words) + (f" and {len(changed) - 5} more" if len(changed) > 5 else ""))
+driver = _same(
+    "drift.driver",
+    ("driver",),
+    "the driver of the last audit",
+    "measure anew: rates may have changed with it",
+    "Driver and CUDA",
+)
+toolkit = _same(
+    "drift.toolkit", ("toolkit",), "nvcc and ninja of the last audit", "ask who changed them", "Driver and CUDA"
+)
+packages = _same(
+    "drift.packages",
+    ("package", "python", "torch", "library"),
+    "interpreter, packages and extensions of the last audit",
+    AGAIN,
+    "Python",
+)
+model = _same("drift.model", ("model",), "the model of the last audit", "hf download MODEL", "Model")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reflash.environment.checks.base import Answer, Case, check, fail, good, idle, on_gpu, served, unknown, warn
+from reflash.environment.checks.base import Answer, Case, builds, check, fail, good, idle, on_gpu, served, unknown, warn
 from reflash.environment.checks.versions import below
 
 LINE = "Driver and CUDA"
@@ -110,7 +110,7 @@ def nvcc(case: Case) -> Answer:
         return unknown("neither nvcc nor torch tells its CUDA version")
     words = f"{version}, by {tool.nvcc or 'torch'}"
     if any(c.capability and c.capability.startswith("12.") for c in facts.cards) and below(version, LEAST_SM12X):
-        return fail(words)
+        return fail(words) if builds(case) else warn(words)
     if torch and version.partition(".")[0] != torch.partition(".")[0]:
         return warn(f"{words}; torch was built with {torch}")
     return good(words)

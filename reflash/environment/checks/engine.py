@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from reflash.engines.provision.minimum import minimum, numbers
-from reflash.environment.checks.base import Answer, Case, check, fail, good, idle, served, unknown, warn
+from reflash.environment.checks.base import Answer, Case, builds, check, fail, good, idle, served, unknown, warn
 from reflash.environment.checks.versions import below, runs
 
 LINE, KERNELS = "Engines", "Kernels"
 EMBEDDED = "the embedded engine needs no environment"
 AGAIN = "reflash engines install ENGINE --anew"
+UNTRIED = "it was not imported"
 GIB = 2**30
 OF_DRIVER = "libcuda.so.1"
 
@@ -38,14 +39,14 @@ def least(case: Case) -> Answer:
     return fail(words) if numbers(engine.version) < numbers(need.version) else good(words)
 
 
-@check("engine.import", "its compiled extension imports, in a child process", AGAIN, LINE)
+@check("engine.import", "its compiled extensions import, in a child process", AGAIN, LINE, needed=True)
 def imports(case: Case) -> Answer:
     """A wrong torch shows here as an undefined symbol."""
     engine = case.facts.engine
     if engine is None or engine.version is None:
         return idle("no engine is installed")
     if engine.import_error is None:
-        return unknown("it was not tried")
+        return idle(UNTRIED)
     if OF_DRIVER in engine.import_error and not case.facts.cards:
         return idle("without a driver it cannot be tried")
     return fail(engine.import_error) if engine.import_error else good("it imports")
@@ -74,8 +75,8 @@ def says(case: Case) -> Answer:
     engine = case.facts.engine
     if engine is None or engine.version is None or not engine.script or not engine.executable:
         return idle("there is no console script to run")
-    if not engine.shebang_exists:
-        return idle("its interpreter is not there")
+    if not engine.shebang_exists or engine.import_error is None:
+        return idle(UNTRIED if engine.shebang_exists else "its interpreter is not there")
     return good(engine.says) if engine.says else fail(f"{engine.script} --version does not run")
 
 
@@ -102,11 +103,12 @@ def flashinfer(case: Case) -> Answer:
 
 @check("engine.ninja", "ninja on the PATH that the server will have", "uv pip install ninja --python PYTHON", KERNELS)
 def ninja(case: Case) -> Answer:
-    """An environment that was not activated has its own `bin` on no PATH."""
+    """A server that is launched here finds its environment's own; one started by hand only where that is active."""
     if case.facts.engine is None or case.facts.engine.version is None or not case.facts.cards:
         return idle("nothing is built at run time")
-    found = case.facts.toolkit.ninja
-    return good(found) if found else fail("it is not found: every build at run time fails")
+    if found := case.facts.toolkit.ninja:
+        return good(found)
+    return fail("it is not found: every build at run time fails") if builds(case) else warn("it is not found")
 
 
 @check("engine.jobs", "MAX_JOBS at most (available memory - 16 GiB) / 8 GiB", "export MAX_JOBS=N", KERNELS)
@@ -134,7 +136,7 @@ def sonames(case: Case) -> Answer:
     return fail("; ".join(lacking[:5])) if lacking else good(f"{len(case.facts.libraries)} extensions resolve")
 
 
-@check("engine.code", "code for every card in each extension, but those made for another chip", AGAIN, KERNELS)
+@check("engine.code", "code for every card in each extension, but those made for another chip", AGAIN, KERNELS, True)
 def code(case: Case) -> Answer:
     """Native, by PTX, or absent; one made for a chip or family (`sm_90a`) is not used on others: no fault."""
     libraries = [lib for lib in case.facts.libraries or () if lib.cubins or lib.ptx]

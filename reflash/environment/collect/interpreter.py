@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from reflash.engines.serve.command import server_environment
+from reflash.environment.collect.look import found as here
 from reflash.environment.facts import Python, Torch
 from reflash.environment.kernels.child import Ended, run_child
 from reflash.printable import printable
@@ -40,6 +42,15 @@ def look(executable: str, names: tuple[str, ...], environment: Mapping[str, str]
     told = last_line(ended)
     if not isinstance(told, dict):
         return Looked(Python(found, error=f"{found} does not run ({reason(ended)})"))
+    return _looked(told, found, variables)
+
+
+def look_here(names: tuple[str, ...], environment: Mapping[str, str] = os.environ) -> Looked:
+    """What our own environment holds: no other process is needed."""
+    return _looked(here(list(names)), sys.executable, environment)
+
+
+def _looked(told: dict[str, Any], found: str, variables: Mapping[str, str]) -> Looked:
     torch = Torch(**told.pop("torch")) if told.get("torch") else told.pop("torch")
     folders = tuple(map(Path, told.pop("folders")))
     unmet = told.pop("unmet")

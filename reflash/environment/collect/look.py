@@ -16,24 +16,28 @@ from typing import Any
 
 
 def main() -> None:
-    """Look at everything, import none of it but `packaging`."""
+    """Look, and write it down."""
+    sys.stdout.write(json.dumps(found(sys.argv[1:])) + "\n")
+
+
+def found(names: list[str]) -> dict[str, Any]:
+    """Look at everything, import none of it but `packaging`; `names` are distributions whose requirements count."""
     packages: dict[str, str] = {}
     for distribution in importlib.metadata.distributions():
         name = distribution.metadata["Name"]
         if name:
             packages.setdefault(re.sub(r"[-_.]+", "-", name).lower(), distribution.version)
-    found = {
+    return {
         "version": ".".join(map(str, sys.version_info[:3])),
         "prefix": sys.prefix,
         "made_by": _made_by(),
         "has_pip": importlib.util.find_spec("pip") is not None,
         "packages": packages,
-        "unmet": _unmet(packages, sys.argv[1:]),
+        "unmet": _unmet(packages, names),
         "ptxas": _ptxas(),
         "torch": _torch(packages.get("torch")),
         "folders": [path for path in sys.path if path.endswith("-packages") and os.path.isdir(path)],
     }
-    sys.stdout.write(json.dumps(found) + "\n")
 
 
 def _made_by() -> str:

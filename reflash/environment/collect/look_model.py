@@ -1,23 +1,27 @@
 """What an environment makes of a model's folder. The audited interpreter runs this file, with its own transformers.
 
-Arguments: the folder, and the engine whose registry is asked ("" for none). Writes one line of JSON; nothing of the
-folder is executed.
+Arguments: the folder, the engine whose registries are asked ("" for none), and "hub" for a part of a repository, whose
+tokenizer may not be there yet. Writes one line of JSON; nothing of the folder is executed.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
 
-def main(folder: str, engine: str) -> None:
-    """Ask for the model type, the tokenizer, the template, the registry: each may fail by itself."""
+def main(folder: str, engine: str, part: str = "") -> None:
+    """Ask for the model type, the tokenizer, the template, the registries: each may fail by itself."""
     config = json.loads((Path(folder) / "config.json").read_bytes())
-    told: dict[str, Any] = {"type_known": _type_known(config.get("model_type")), **_tokenizer(folder)}
+    told: dict[str, Any] = {"type_known": _type_known(config.get("model_type"))}
+    if not part or (Path(folder) / "tokenizer.json").is_file():
+        told |= _tokenizer(folder)
     if engine == "vllm":
         told["registered"] = _registered(config.get("architectures") or [])
+    told["parsers"] = _parsers(engine)
     sys.stdout.write("\n" + json.dumps(told) + "\n")
 
 
@@ -62,6 +66,20 @@ def _registered(architectures: list[str]) -> bool | None:
     except ImportError:
         return None
     return bool(set(architectures) & set(ModelRegistry.get_supported_archs()))
+
+
+def _parsers(engine: str) -> list[str] | None:
+    """Names of parsers of reasoning; None where the engine does not tell."""
+    try:
+        if engine == "vllm":
+            from vllm.reasoning import ReasoningParserManager
+
+            return sorted(ReasoningParserManager.list_registered())
+        if engine == "sglang":
+            return sorted(importlib.import_module("sglang.srt.parser.reasoning_parser").ReasoningParser.DetectorMap)
+    except (ImportError, AttributeError):
+        return None
+    return None
 
 
 if __name__ == "__main__":

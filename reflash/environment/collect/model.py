@@ -1,32 +1,48 @@
-"""The model by its files: config.json, index, the headers of its shards."""
+"""The model by its files: config.json, index, the headers of its shards, its card."""
 
 from __future__ import annotations
 
 import json
+import re
 import struct
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from reflash.engines.layout.fit import sizes
-from reflash.engines.serve.weights import INDEX, read_model
-from reflash.environment.card import Asked, read_card
-from reflash.environment.facts import Model
-from reflash.errors import ConfigError
+from reflash.engines.layout.model import ModelFacts, model_facts
+from reflash.engines.serve.weights import CONFIG, INDEX
+from reflash.environment.card import read_card
+from reflash.environment.collect.files import Files, files_of
+from reflash.environment.facts import Generation, Model
 
-WORDS = (("nvfp4", "nvfp4"), ("fp8", "fp8"), ("mxfp4", "mxfp4"), ("awq", "awq"), ("gptq", "gptq"))
+QUANTISED = ("nvfp4", "fp8", "mxfp4", "awq", "gptq")
+COMMIT = re.compile(r"[0-9a-f]{40}")
+PARSER = re.compile(r"--reasoning-parser[=\s]+([\w.-]+)")
 
 
-def look_at_model(name: str, revision: str | None = None) -> Model:
+def look_at_model(name: str, revision: str | None = None, online: bool = False) -> Model:
     """What is known of a model, a folder or a Hub id; blocks. One that cannot be read is a fact."""
+    files = files_of(name, revision, online)
+    if files.error:
+        return Model(name, error=files.error)
+    config = files.read(CONFIG)
     try:
-        facts = read_model(name, revision).facts
-    except ConfigError as error:
-        return Model(name, error=str(error))
-    folder = Path(name).expanduser()
-    local = folder.is_dir()
-    config = _json(folder / "config.json") if local else {}
+        facts = model_facts(config, _weights(files))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return Model(name, error=f"its {CONFIG} does not say its {error}, without which its size is unknown")
+    return _model(name, revision, files, config, facts)
+
+
+def _model(name: str, revision: str | None, files: Files, config: Mapping[str, Any], facts: ModelFacts) -> Model:
+    folder = files.folder or Path()
+    texts = list(_texts(folder))
     return Model(
         name=name,
+        folder=str(folder),
+        revision=files.commit,
+        pinned=None if files.local else bool(COMMIT.fullmatch(revision or "")),
+        newest=files.newest,
         model_type=facts.model_type,
         architectures=tuple(config.get("architectures") or ()),
         context=facts.context,
@@ -36,26 +52,67 @@ def look_at_model(name: str, revision: str | None = None) -> Model:
         state_per_sequence=facts.state_per_sequence,
         hybrid=facts.hybrid,
         fits_tp=tuple(sizes(facts)),
-        broken=tuple(broken_shards(folder)) if local else None,
-        template=_has_template(folder) if local else None,
-        asks=_asks(folder) if local else (),
+        broken=_broken(files),
+        to_fetch=_to_fetch(files),
+        template=files.has("chat_template.jinja") or "chat_template" in files.read("tokenizer_config.json"),
+        asks=tuple(asked for text in texts for asked in read_card(text)),
+        parsers=tuple(dict.fromkeys(found for text in texts for found in PARSER.findall(text))),
+        generation=_generation(files),
     )
 
 
-def _asks(folder: Path) -> tuple[Asked, ...]:
-    """What the card asks for; some makers keep versions in a guide of their own."""
-    found: list[Asked] = []
+def _texts(folder: Path) -> Iterator[str]:
+    """The card; some makers keep versions in a guide of their own."""
     for path in (folder / "README.md", *sorted(folder.glob("docs/*deploy*guide*.md"))):
         try:
-            found += read_card(path.read_text("utf-8", "replace"))
+            yield path.read_text("utf-8", "replace")
         except OSError:
             continue
-    return tuple(found)
+
+
+def _weights(files: Files) -> int | None:
+    """By the index, else by the files that an engine loads: some repositories hold them twice."""
+    if total := (files.read(INDEX).get("metadata") or {}).get("total_size"):
+        return int(total)
+    there = files.sizes
+    if files.local and files.folder is not None:
+        there = {path.name: path.stat().st_size for path in files.folder.glob("*.safetensors")}
+    return sum(size for name, size in (there or {}).items() if _is_shard(name)) or None
+
+
+def _is_shard(name: str) -> bool:
+    return name.startswith("model") and name.endswith(".safetensors")
+
+
+def _broken(files: Files) -> tuple[str, ...] | None:
+    """None for a model of the Hub of which no shard is here yet; those that it lacks are still to be fetched."""
+    folder = files.folder or Path()
+    if files.local:
+        return tuple(broken_shards(folder))
+    there = sorted(path.name for path in folder.glob("*.safetensors") if _is_shard(path.name))
+    return tuple(f"{name} {why}" for name in there if (why := _wrong(folder / name))) if there else None
+
+
+def _to_fetch(files: Files) -> int:
+    """Bytes of shards that the Hub has and that are not here."""
+    if files.local or files.sizes is None:
+        return 0
+    return sum(size for name, size in files.sizes.items() if _is_shard(name) and not files.has(name))
+
+
+def _generation(files: Files) -> Generation | None:
+    told = files.read("generation_config.json")
+    if not told:
+        return None
+    stops = told.get("eos_token_id")
+    ids = stops if isinstance(stops, list) else [] if stops is None else [stops]
+    given = {name: told[name] for name in ("temperature", "top_p", "top_k") if isinstance(told.get(name), int | float)}
+    return Generation(tuple(i for i in ids if isinstance(i, int)), given)
 
 
 def broken_shards(folder: Path) -> list[str]:
     """Shards that the index names and that are missing, and those whose size is not what their header says."""
-    index = _json(folder / INDEX)
+    index = Files(folder, True).read(INDEX)
     named = set(index.get("weight_map", {}).values()) if index else set()
     there = {path.name for path in folder.glob("*.safetensors")}
     wrong = [f"{name} is missing" for name in sorted(named - there)]
@@ -80,18 +137,6 @@ def _wrong(shard: Path) -> str:
     return "" if size == wanted else f"holds {size} bytes, its header says {wanted}"
 
 
-def _has_template(folder: Path) -> bool:
-    return (folder / "chat_template.jinja").is_file() or "chat_template" in _json(folder / "tokenizer_config.json")
-
-
-def _quantised(config: dict[str, Any]) -> str:
+def _quantised(config: Mapping[str, Any]) -> str:
     told = json.dumps(config).lower()
-    return next((name for word, name in WORDS if word in told), "other") if config else ""
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        told = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return told if isinstance(told, dict) else {}
+    return next((name for name in QUANTISED if name in told), "other") if config else ""

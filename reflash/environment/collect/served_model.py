@@ -18,12 +18,14 @@ LIMIT_S = 120.0  # vLLM's registry imports torch
 
 
 def tried_by(model: Model, python: str, engine: str, environment: Mapping[str, str] = os.environ) -> Model:
-    """The same with what that interpreter makes of it; blocks. Only of a folder: nothing is downloaded."""
-    folder = Path(model.name).expanduser()
-    if model.error or not folder.is_dir():
+    """The same with what that interpreter makes of it; blocks. Only of what lies here: nothing is downloaded."""
+    folder = Path(model.folder)
+    if model.error or not model.folder or not folder.is_dir():
         return model
     variables = server_environment(environment, {"HF_HUB_OFFLINE": "1"})
-    ended = run_child([python, "-I", str(LOOK), str(folder), engine], variables, LIMIT_S)
+    ended = run_child(
+        [python, "-I", str(LOOK), str(folder), engine, "" if model.pinned is None else "hub"], variables, LIMIT_S
+    )
     told = last_line(ended)
     if not isinstance(told, dict):
         return replace(model, tokenizer=reason(ended))
@@ -31,6 +33,7 @@ def tried_by(model: Model, python: str, engine: str, environment: Mapping[str, s
         model,
         type_known=told.get("type_known"),
         registered=told.get("registered"),
+        parsers_known=None if told.get("parsers") is None else tuple(told["parsers"]),
         tokenizer=_words(told.get("tokenizer")),
         renders=_words(told.get("renders")),
         thinking=told.get("thinking"),

@@ -26,17 +26,18 @@ CACHES = {
 }
 
 
-def read_system(folder: Path, hub: bool, environment: Mapping[str, str] = os.environ) -> System:
-    """What the machine has; `folder` is where runs are written, `hub` whether the model comes from there. Blocks."""
-    place = _existing(folder)
-    disk = os.statvfs(place)
+def read_system(folder: Path | None, hub: bool, environment: Mapping[str, str] = os.environ) -> System:
+    """What the machine has; blocks. Runs are written to `folder`, None for an object store; `hub`: it is needed."""
+    place = None if folder is None else _existing(folder)
+    disk = None if place is None else os.statvfs(place)
     memory = _meminfo()
     return System(
-        folder=str(folder),
-        disk_free=disk.f_bavail * disk.f_frsize,
-        inodes_free=disk.f_favail if disk.f_files else None,
-        write_rate=_write_rate(place),
+        folder="" if folder is None else str(folder),
+        disk_free=disk.f_bavail * disk.f_frsize if disk else None,
+        inodes_free=disk.f_favail if disk and disk.f_files else None,
+        write_rate=_write_rate(place) if place else None,
         unwritable=tuple(_unwritable(environment)),
+        cache_free=_free(str(_existing(_cache(environment, "HF_HOME")))),
         shm=_free("/dev/shm"),
         open_files=_limit(resource.RLIMIT_NOFILE),
         memlock=_limit(resource.RLIMIT_MEMLOCK),
@@ -80,9 +81,13 @@ def _write_rate(folder: Path) -> float | None:
         return None
 
 
-def _unwritable(environment: Mapping[str, str]) -> list[str]:
+def _cache(environment: Mapping[str, str], name: str) -> Path:
     home = Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    places = [Path(environment.get(name) or home / folder) for name, folder in CACHES.items()]
+    return Path(environment.get(name) or home / CACHES[name])
+
+
+def _unwritable(environment: Mapping[str, str]) -> list[str]:
+    places = [_cache(environment, name) for name in CACHES]
     return [str(place) for place in places if not os.access(_existing(place), os.W_OK)]
 
 

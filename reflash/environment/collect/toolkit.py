@@ -14,11 +14,9 @@ from reflash.environment.kernels.child import run_child
 ASKING_S = 20.0
 
 
-def read_toolkit(environment: Mapping[str, str] = os.environ) -> Toolkit:
-    """As flashinfer resolves it: CUDA_HOME or CUDA_PATH, nvcc on the PATH, /usr/local/cuda.
-
-    An engine is started by its interpreter's path, so the PATH is the caller's, without the environment's own `bin`.
-    """
+def read_toolkit(environment: Mapping[str, str] = os.environ, python: str = "") -> Toolkit:
+    """As flashinfer resolves it: CUDA_HOME or CUDA_PATH, nvcc on the PATH, /usr/local/cuda; by a server of `python`."""
+    environment = with_tools(environment, python)
     nvcc = _nvcc(environment)
     return Toolkit(
         nvcc=nvcc,
@@ -26,6 +24,14 @@ def read_toolkit(environment: Mapping[str, str] = os.environ) -> Toolkit:
         ninja=shutil.which("ninja", path=environment.get("PATH")),
         max_jobs=_number(environment.get("MAX_JOBS")),
     )
+
+
+def with_tools(environment: Mapping[str, str], python: str) -> dict[str, str]:
+    """The variables that a server of an interpreter has: the tools of its environment come first."""
+    if not python:
+        return dict(environment)
+    tools = os.pathsep.join([str(Path(python).absolute().parent), environment.get("PATH", os.defpath)])
+    return {**environment, "PATH": tools}
 
 
 def _nvcc(environment: Mapping[str, str]) -> str | None:

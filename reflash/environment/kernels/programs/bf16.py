@@ -1,17 +1,18 @@
-"""A bf16 matmul against the same in 32 bits, and its rate."""
+"""A bf16 matmul on every card against the same in 32 bits, and its rate."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
 
-SIZE, ROUNDS = 4096, 50
+SIZE, AT_ONCE, WINDOW_S, WINDOWS = 8192, 10, 0.2, 4  # a card's clocks have risen by the second window
 
 
 def measure(options: dict[str, Any]) -> dict[str, Any]:
-    """TFLOP/s of a square matmul, once its numbers are right on every card."""
+    """TFLOP/s of the slowest card, once the numbers of all are right."""
     import torch
 
+    rates = []
     for device in range(torch.cuda.device_count()):
         torch.manual_seed(0)
         a = torch.randn(512, 1024, device=f"cuda:{device}", dtype=torch.bfloat16)
@@ -20,13 +21,20 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
         off = ((a @ b).cpu().float() - want).abs().max().item() / want.abs().max().item()
         if not off < 0.02:  # NaN is not
             return {"outcome": "wrong", "says": f"GPU {device}: off by {off:.3g} of the largest number"}
-    a = torch.randn(SIZE, SIZE, device="cuda:0", dtype=torch.bfloat16)
-    for _ in range(5):
-        a @ a
-    torch.cuda.synchronize()
-    began = time.monotonic()
-    for _ in range(ROUNDS):
-        a @ a
-    torch.cuda.synchronize()
-    rate = 2 * SIZE**3 * ROUNDS / (time.monotonic() - began) / 1e12
-    return {"outcome": "passed", "says": f"{rate:.0f} TFLOP/s", "rate": rate}
+        rates.append(max(_rate(device) for _ in range(WINDOWS)))
+    slowest = min(rates)
+    where = f", the slowest GPU {rates.index(slowest)}" if len(rates) > 1 else ""
+    return {"outcome": "passed", "says": f"{slowest:.0f} TFLOP/s{where}", "rate": slowest}
+
+
+def _rate(device: int) -> float:
+    import torch
+
+    a = torch.randn(SIZE, SIZE, device=f"cuda:{device}", dtype=torch.bfloat16)
+    done, began = 0, time.monotonic()
+    while time.monotonic() - began < WINDOW_S:
+        for _ in range(AT_ONCE):
+            a @ a
+        torch.cuda.synchronize(device)
+        done += AT_ONCE
+    return 2 * SIZE**3 * done / (time.monotonic() - began) / 1e12

@@ -19,4 +19,4 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
     if code:
         return {"outcome": "wrong", "says": f"CUDA error {code}"}
     right = options["visible"] is not None or count.value == options["cards"]
-    return {"outcome": "passed" if right else "wrong", "says": f"{count.value} devices"}
+    return {"outcome": "passed" if right else "wrong", "says": f"{count.value} device{'s' if count.value != 1 else ''}"}

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 HEADS, KEY, VALUE, TOKENS, DECODED = 4, 128, 128, 192, 2
+HOMES = ("vllm.third_party.flash_linear_attention.ops", "vllm.model_executor.layers.fla.ops")  # since 0.26, and before
 
 
 def measure(options: dict[str, Any]) -> dict[str, Any]:
     """Outputs of both ways; the autotuner runs here, with the memory that it asks for."""
     import torch
-    from vllm.model_executor.layers.fla.ops import chunk_gated_delta_rule, fused_recurrent_gated_delta_rule
 
+    ops = _ops()
+    if ops is None:
+        return {"outcome": "absent", "says": f"this vllm keeps it in neither of {', '.join(HOMES)}"}
     torch.manual_seed(0)
     every = TOKENS + DECODED
     q, k = (torch.nn.functional.normalize(torch.randn(1, every, HEADS, KEY), dim=-1) for _ in range(2))
@@ -24,14 +28,24 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
     split = slice(0, TOKENS), slice(TOKENS, every)
     parts = [[t[:, s].contiguous() for t in (q, k, v, gate, beta)] for s in split]
     q1, k1, v1, g1, b1 = parts[0]
-    made, state = chunk_gated_delta_rule(q1, k1, v1, g1, b1, initial_state=state, output_final_state=True)
+    made, state = ops.chunk_gated_delta_rule(q1, k1, v1, g1, b1, initial_state=state, output_final_state=True)
     q2, k2, v2, g2, b2 = parts[1]
-    more, _ = fused_recurrent_gated_delta_rule(q2, k2, v2, g2, b2, initial_state=state, inplace_final_state=False)
+    more, _ = ops.fused_recurrent_gated_delta_rule(q2, k2, v2, g2, b2, initial_state=state, inplace_final_state=False)
     want = _plain(*(t[0].cpu().float() for t in (q, k, v, gate, beta)))
-    off = (torch.cat([made, more], 1)[0].cpu().float() - want).abs().max().item()
-    if not off < 0.05:
-        return {"outcome": "wrong", "says": f"off by {off:.3g}"}
+    off = (torch.cat([made, more], 1)[0].cpu().float() - want).abs().max().item() / want.abs().max().item()
+    if not off < 0.03:  # NaN is not
+        return {"outcome": "wrong", "says": f"off by {off:.3g} of the largest number"}
     return {"outcome": "passed", "says": f"prefill of {TOKENS}, decode of {DECODED}"}
+
+
+def _ops() -> Any:
+    for home in HOMES:
+        try:
+            return importlib.import_module(home)
+        except ModuleNotFoundError as error:  # of what it needs itself: that is a fault
+            if not error.name or not home.startswith(error.name) or error.name == "vllm":
+                raise
+    return None
 
 
 def _plain(q: Any, k: Any, v: Any, gate: Any, beta: Any) -> Any:

@@ -13,6 +13,8 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
     import torch
 
     pairs = list(permutations(range(torch.cuda.device_count()), 2))
+    if not pairs:
+        return {"outcome": "absent", "says": "one GPU is visible"}
     for source, target in pairs:
         sent = torch.randint(0, 256, (SIZE,), dtype=torch.uint8, device=f"cuda:{source}")
         got = sent.to(f"cuda:{target}")

@@ -9,8 +9,9 @@ import triton
 import triton.language as tl
 
 
+# Triton reads annotations as types of its own: those of Python end its compiler.
 @triton.jit  # type: ignore[untyped-decorator, unused-ignore]
-def _matmul(a: Any, b: Any, c: Any, k: Any, tile: tl.constexpr, deep: tl.constexpr) -> None:
+def _matmul(a, b, c, k, tile: tl.constexpr, deep: tl.constexpr):  # type: ignore[no-untyped-def]
     rows, columns, inner = tl.arange(0, tile), tl.arange(0, tile), tl.arange(0, deep)
     total = tl.zeros((tile, tile), dtype=tl.float32)
     for at in range(0, k, deep):
