@@ -16,26 +16,39 @@ if TYPE_CHECKING:
     from reflash.environment.facts import Facts
 
 
+Engine = Annotated[
+    str, typer.Option(help="llamacpp (embedded), vllm, sglang, or endpoint for one that runs elsewhere.")
+]
+Python = Annotated[
+    str, typer.Option(help="Interpreter of the engine's environment; by default the one that was made here.")
+]
+Model = Annotated[str, typer.Option(help="Folder or Hub id of the model to serve.")]
+Revision = Annotated[str | None, typer.Option(help="Revision of the Hub repository.")]
+Context = Annotated[int, typer.Option(help="Tokens of the longest sequence that is planned.")]
+Tp = Annotated[int | None, typer.Option(help="GPUs that serve one model together; by default the fewest it fits on.")]
+Runs = Annotated[str, typer.Option(help="Where runs are written: a folder, or a URL of an object store.")]
+Recorded = Annotated[Path | None, typer.Option(help="Judge this recorded document instead of the machine.")]
+Last = Annotated[Path | None, typer.Option(help="Compare with this document; by default the last audit.")]
+Save = Annotated[Path | None, typer.Option(help="Record the facts in this file.")]
+Kernels = Annotated[bool, typer.Option(help="Launch programs on the GPU, each in a child process.")]
+History = Annotated[bool, typer.Option(help="Compare with the last audit, and keep this one for the next.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
+
+
 def env(
-    engine: Annotated[
-        str, typer.Option(help="llamacpp (embedded), vllm, sglang, or endpoint for one that runs elsewhere.")
-    ] = "llamacpp",
-    python: Annotated[
-        str, typer.Option(help="Interpreter of the engine's environment; by default the one that was made here.")
-    ] = "",
-    model: Annotated[str, typer.Option(help="Folder or Hub id of the model to serve.")] = "",
-    revision: Annotated[str | None, typer.Option(help="Revision of the Hub repository.")] = None,
-    context: Annotated[int, typer.Option(help="Tokens of the longest sequence that is planned.")] = 8192,
-    tp: Annotated[
-        int | None, typer.Option(help="GPUs that serve one model together; by default the fewest it fits on.")
-    ] = None,
-    runs: Annotated[str, typer.Option(help="Where runs are written: a folder, or a URL of an object store.")] = "runs",
-    facts: Annotated[Path | None, typer.Option(help="Judge this recorded document instead of the machine.")] = None,
-    last: Annotated[Path | None, typer.Option(help="Compare with this document; by default the last audit.")] = None,
-    save: Annotated[Path | None, typer.Option(help="Record the facts in this file.")] = None,
-    kernels: Annotated[bool, typer.Option(help="Launch programs on the GPU, each in a child process.")] = True,
-    history: Annotated[bool, typer.Option(help="Compare with the last audit, and keep this one for the next.")] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")] = False,
+    engine: Engine = "llamacpp",
+    python: Python = "",
+    model: Model = "",
+    revision: Revision = None,
+    context: Context = 8192,
+    tp: Tp = None,
+    runs: Runs = "runs",
+    facts: Recorded = None,
+    last: Last = None,
+    save: Save = None,
+    kernels: Kernels = True,
+    history: History = True,
+    as_json: Json = False,
 ) -> None:
     """Look at driver, cards, environment, model and machine, and name the remedy of each fault.
 
@@ -49,22 +62,13 @@ def env(
     from reflash.environment.judge import EXIT
     from reflash.environment.text import terminal_lines
 
+    before = _read(last) if last else None
     if facts is not None:
-        audit = judged(_read(facts), _read(last) if last else None)
+        audit = judged(_read(facts), before)
     else:
-        asked = machine_audit(
-            engine=engine,
-            python=python,
-            model=model,
-            revision=revision,
-            context=context,
-            tp=tp,
-            runs=runs,
-            kernels=kernels,
-            history=history,
-        )
-        audit = take_audit(asked)
-        audit = judged(audit.facts, _read(last)) if last else audit
+        given = {"engine": engine, "python": python, "model": model, "revision": revision, "context": context, "tp": tp}
+        audit = take_audit(machine_audit(**given, runs=runs, kernels=kernels, history=history))
+        audit = judged(audit.facts, before) if before else audit
     if save is not None:
         save.write_bytes(write_facts(audit.facts) + b"\n")
     told = _json(audit) if as_json else "\n".join(terminal_lines(audit))
