@@ -10,8 +10,12 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from flows.audit_cli import audit_app
+from flows.benchmark_cli import benchmark
 from flows.engines_cli import engines_app
 from flows.exporting import export
+from flows.house.commands import down, up
+from flows.node_cli import node
+from flows.pushing import push
 from reflash.errors import ConfigError, ManifestChanged, ReflashError
 
 app = typer.Typer(
@@ -145,14 +149,26 @@ def inspect(
 
 
 @app.command()
-def status(run: Run, as_json: Json = False) -> None:
-    """How far a run is, from its folder alone: no Prefect, no engine. Exits 1 while rows are missing."""
+def status(
+    run: Run,
+    as_json: Json = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Look again every few seconds until it is complete.")] = False,
+) -> None:
+    """How far a run is and who works on it, from its folder alone: no Prefect, no engine.
+
+    From any machine that can reach the folder, also while nodes are at work. Exits 1 while rows are missing.
+    """
     from reflash.report.status import run_status
 
-    found = run_status(run)
+    if watch:
+        from flows.screen import watch_status
+
+        found = watch_status(lambda: run_status(run))
+    else:
+        found = run_status(run)
     if as_json:
         _print_json(found)
-    else:
+    elif not watch:
         from flows.screen import show_status
 
         show_status(found)
@@ -179,7 +195,12 @@ def validate(run: Run, as_json: Json = False, overrides: Overrides = None) -> No
     raise typer.Exit(0 if report.complete else 1)
 
 
+app.command()(benchmark)
 app.command()(export)
+app.command()(node)
+app.command()(push)
+app.command()(up)
+app.command()(down)
 
 
 @config_app.command()
@@ -217,7 +238,8 @@ def _regenerate(config: Any, verbose: bool) -> None:
     from reflash.engines.open import check_engines
     from reflash.plan.preflight import preflight
 
-    check_engines(config.engine, context=config.model.context)
+    if not config.nodes.count:
+        check_engines(config.engine, context=config.model.context)
     preflight(config)
     from flows import watch
     from flows.logs import quiet_terminal

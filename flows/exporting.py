@@ -12,7 +12,9 @@ def export(
     run: Annotated[str, typer.Argument(help="A run's folder: a path or a URL.")],
     form: Annotated[
         str,
-        typer.Option("--format", help="specforge, specforge-conversations, speculators, automodel or messages."),
+        typer.Option(
+            "--format", help="specforge, specforge-conversations, speculators, automodel, deepspec or messages."
+        ),
     ],
     out: Annotated[Path | None, typer.Option(help="File to write; by default RUN/export/FORMAT.jsonl.")] = None,
 ) -> None:
@@ -21,6 +23,8 @@ def export(
 
     made = export_run(run, form, out)
     typer.echo(f"{made.rows:,} rows are in {made.path}")
+    if made.longest:
+        typer.echo(f"  note: the longest row has {made.longest:,} tokens")
     typer.echo(f"  note: {made.note}")
     if made.unpublished:
         typer.echo(f"  note: the run is not finished; shards that are not in the dataset yet: {made.unpublished:,}")

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import Any, cast
+from typing import cast
 from uuid import UUID
 
 from prefect import flow, get_client, runtime
-from prefect.futures import PrefectFuture
-from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
+from blocks.engine import Engine
+from blocks.hub import HubToken
+from blocks.store import Store
+from flows.attempts import FOR_GOOD, Attempt, check_attempt, refused, superseded
+from flows.crew import crew
 from flows.logs import show_in_run
+from flows.pulse import GivenUp, pulsing
+from flows.ready import check_machine
+from flows.saved import with_blocks
+from flows.stages import Stage, begun, runner_for
 from flows.watch import follow
 from reflash.config.run import RunConfig
 from reflash.errors import ConfigError, RunIncomplete
@@ -18,17 +25,13 @@ from reflash.generate.fleet import Fleet
 from reflash.ledger.ledger import Ledger, open_ledger
 from reflash.pool import WorkerPool
 from reflash.report.attempt import attempt_of
+from reflash.report.board import Board
 from reflash.report.report import Report
+from reflash.report.words import counted, without_secrets
 from reflash.types import Shard
-from tasks.generate import generate
 from tasks.merge import merge
 from tasks.plan import plan
-from tasks.publish import publish
 from tasks.report import report
-from tasks.validate import validate
-
-SHARDS_AT_ONCE = 6  # enough rows for 2,000 places at 2,000 a shard; more would only hold rows in memory
-STAGES = 3
 
 
 def run_name() -> str:
@@ -40,29 +43,61 @@ def run_name() -> str:
 @flow(
     name="regenerate",
     flow_run_name=run_name,
-    task_runner=cast("TaskRunner[PrefectFuture[Any]]", ThreadPoolTaskRunner(max_workers=STAGES * SHARDS_AT_ONCE)),
     result_serializer="json",
 )
-def regenerate(config: RunConfig) -> Report:
+def regenerate(
+    config: RunConfig,
+    engine: Engine | None = None,
+    store: Store | None = None,
+    hub: HubToken | None = None,
+    attempt: Attempt = 1,
+) -> Report:
     """Regenerate every answer of a conversation set; the same folder goes on where it stopped.
 
     Raises RunIncomplete where a row is missing at the end.
+
+    Args:
+        config: Everything about the run.
+        engine: A saved engine, in place of the config's own.
+        store: Saved keys of an object store, where the run's folder is a URL.
+        hub: A saved token, for sets and models of the Hub that are not public.
+        attempt: Counted by the automation that goes on with a run that broke off; leave it at 1.
     """
     show_in_run()
+    try:
+        check_attempt(config, attempt)
+        return _regenerate(with_blocks(config, engine, store, hub))
+    except FOR_GOOD as error:
+        return cast(Report, refused(error))
+    except GivenUp as error:
+        return cast(Report, superseded(error))
+
+
+def _regenerate(config: RunConfig) -> Report:
     _tag("reflash", config.engine.kind)
+    if not config.nodes.count:
+        check_machine(config)
     ledger = open_ledger(config.run, create=True)
     with closing(WorkerPool(config.plan.workers)) as pool:
         shards = plan(config, pool)
-        with Fleet(config, ledger, shards) as fleet:
-            stages = [_submit(shard, config, fleet, pool) for shard in shards]
-            follow(fleet, stages)
-            attempt = attempt_of(fleet.progress.snapshot(), fleet.engines)
-        summaries = [s.result() for s in stages if s.state.is_completed()]
-        result = report(config, summaries, attempt)
+        _say_how_much(shards)
+        board = Board(shards)
+        with (
+            runner_for(shards) as runner,
+            crew(config, ledger, shards) as fleet,
+            begun(runner, config, fleet, pool, board) as stages,
+            pulsing(),
+        ):
+            follow(ledger.where, board, fleet, stages, pool)
+            attempt = attempt_of(fleet.progress.snapshot(), fleet.engines, fleet.progress.rates)
+        stopped = _cause(stages, fleet)
+        result = report(config, board.summaries, attempt, stopped)
     if not result.complete:
         if isinstance(fleet.error, ConfigError):
             raise fleet.error  # the same command would not go on
-        raise RunIncomplete(f"{_what_is_missing(shards, stages, ledger)} {_cause(stages, fleet)}".rstrip())
+        raise RunIncomplete(
+            f"{_what_is_missing(board, ledger)} {f'What stopped it: {stopped}' if stopped else ''}".rstrip()
+        )
     ledger.sweep()
     if config.source.reasons:
         merge(config)
@@ -75,26 +110,27 @@ def _tag(*names: str) -> None:
         client.update_flow_run(UUID(runtime.flow_run.id), tags={*runtime.flow_run.tags, *names})
 
 
-def _submit(shard: Shard, config: RunConfig, fleet: Fleet, pool: WorkerPool) -> PrefectFuture[Any]:
-    """A shard's three stages, queued one behind the other, so that each runs as soon as it can."""
-    made = generate.with_options(retries=config.generate.retries).submit(shard, fleet)
-    judged = validate.submit(shard, config, pool, wait_for=[made], return_state=False)
-    return publish.submit(shard, config, pool, wait_for=[judged], return_state=False)
+def _say_how_much(shards: list[Shard]) -> None:
+    """Put the number of rows into the flow run's name: it is known only now."""
+    name = f"{run_name()} · {counted(sum(shard.rows for shard in shards), 'row')}"
+    with get_client(sync_client=True) as client:
+        client.update_flow_run(UUID(runtime.flow_run.id), name=name)
 
 
-def _what_is_missing(shards: list[Shard], stages: list[PrefectFuture[Any]], ledger: Ledger) -> str:
-    missing = [shard for shard, stage in zip(shards, stages, strict=True) if not stage.state.is_completed()]
+def _what_is_missing(board: Board, ledger: Ledger) -> str:
+    missing = board.missing
     rows = sum(shard.rows for shard in missing)
     names = ", ".join(shard.name for shard in missing[:5]) + (", …" if len(missing) > 5 else "")
     first = next((m.name for shard in missing if (m := ledger.first_missing(shard.name))), None)
     return (
-        f"{ledger.where}: {len(missing)} of {len(shards)} shards ({rows} conversations) are not finished: {names}. "
+        f"{ledger.where}: {len(missing)} of {len(board.shards)} shards ({rows} conversations) are not finished: "
+        + f"{names}. "
         + (f"The first conversation without an answer is {first}. " if first else "")
         + "The same command goes on with them."
     )
 
 
-def _cause(stages: list[PrefectFuture[Any]], fleet: Fleet) -> str:
-    failed = (str(stage.state.message) for stage in stages if stage.state.is_failed())
-    words = str(fleet.error) if fleet.error else next(failed, "")
-    return f"What stopped it: {words}" if words else ""
+def _cause(stages: list[Stage], fleet: Fleet) -> str:
+    """What ended the first shard that failed: an engine's error holds the end of its log."""
+    failed = (str(stage.run.state.message) for stage in stages if stage.run.state.is_failed())
+    return without_secrets(str(fleet.error) if fleet.error else next(failed, ""))

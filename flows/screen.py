@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
+from rich.live import Live
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from reflash.generate.progress import Snapshot
 from reflash.printable import printable
-from reflash.report.lines import verdict_line
+from reflash.report.lines import alarm_lines, drift_line, verdict_line
 from reflash.report.report import Report
 from reflash.report.tables import counted_twice, verdict_lines
 from reflash.report.words import counted, duration, share
@@ -63,6 +65,9 @@ def show_report(report: Report) -> None:
         out.print(_counts(report))
         if said := counted_twice(report.total):
             out.print(Text(said, "dim"))
+        out.print(Text(drift_line(report.total), "dim"))
+    for line in alarm_lines(report.alarms, report.total.reasons, report.total.turns):
+        out.print(Text(f"Look at this first: {line}", "bold red"))
     if not report.complete or not report.total.turns:
         out.print(Text(verdict_line(report)))
     if report.attempt.tokens_per_s:
@@ -88,6 +93,20 @@ def show_status(found: Mapping[str, Any]) -> None:
         out.print(Text(printable(line, 4096)), soft_wrap=True)
 
 
+def watch_status(look: Callable[[], dict[str, Any]], pause_s: float = 5.0) -> dict[str, Any]:
+    """Show the sentences anew every few seconds until the run is complete; Ctrl-C ends it, too."""
+    with Live(console=out, auto_refresh=False) as live:
+        while True:
+            found = look()
+            live.update(Text("\n".join(printable(line, 4096) for line in status_lines(found))), refresh=True)
+            if found["complete"]:
+                return found
+            try:
+                time.sleep(pause_s)
+            except KeyboardInterrupt:
+                return found
+
+
 def status_lines(found: Mapping[str, Any]) -> list[str]:
     """The sentences, the verdict first."""
     run, rows, shards = found["run"], found["rows"], found["shards"]
@@ -107,7 +126,30 @@ def status_lines(found: Mapping[str, Any]) -> list[str]:
         lines.append(
             f"Source: {found['source_rows_refused']:,} of {counted(found['source_rows'], 'row')} refused, {rejects}"
         )
-    return [*lines, *_missing(found)]
+    return [*lines, *_nodes(found), *_missing(found)]
+
+
+def _nodes(found: Mapping[str, Any]) -> list[str]:
+    """Who is at work, how fast, and what is wrong; nothing of nodes once the run is complete."""
+    nodes = found.get("nodes") or ()
+    working = [node for node in nodes if node["state"] == "working" and node["role"] != "watch"]
+    lines = []
+    if working and not found["complete"]:
+        left = found["seconds_left"]
+        lines.append(
+            f"Nodes: {len(working)} at work, {found['tokens_per_s']:,.0f} tok/s"
+            + (f", about {duration(left)} left" if left else "")
+        )
+        lines += [_at_work(node) for node in working]
+    return lines + [f"Wrong: {problem}" for problem in found.get("problems") or ()]
+
+
+def _at_work(node: Mapping[str, Any]) -> str:
+    rate, asked, made = node["tokens_per_s"] or 0, node["in_flight"] or 0, node["turns"] or 0
+    return (
+        f"  {node['node']}: {rate:,.0f} tok/s, {counted(asked, 'request')} under way, {counted(made, 'turn')} made,"
+        f" heard of {node['seconds_ago']:.0f} s ago"
+    )
 
 
 def _missing(found: Mapping[str, Any]) -> list[str]:

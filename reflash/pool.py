@@ -8,14 +8,15 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, CancelledError, Future, ProcessPoolExecutor
 from typing import ParamSpec, TypeVar
 
-from reflash.errors import WorkerDied
+from reflash.errors import RunStopped, WorkerDied
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
+STOPPED = "the run was told to stop; the same command goes on with it"
 MOST = 8  # more processes than this wait for the one that feeds them
 
 
@@ -31,10 +32,13 @@ class WorkerPool:
         self.workers = workers or default_workers()
         self._lock = threading.Lock()
         self._executor: ProcessPoolExecutor | None = None
+        self._closed = False
 
     def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run a module-level function in a worker."""
+        """Run a module-level function in a worker. Raises RunStopped once the pool is closed."""
         with self._lock:
+            if self._closed:
+                raise RunStopped(STOPPED)
             if self._executor is None:
                 self._executor = ProcessPoolExecutor(
                     self.workers, multiprocessing.get_context("spawn"), _follow_parent, (os.getpid(),)
@@ -46,9 +50,14 @@ class WorkerPool:
         return self.result(self.submit(work, *args, **kwargs))
 
     def result(self, future: Future[T]) -> T:
-        """What `submit` promised. Raises WorkerDied where the process was killed; the next call gets new ones."""
+        """What `submit` promised. Raises RunStopped where the pool was closed before it began.
+
+        Raises WorkerDied where the process was killed; the next call gets new ones.
+        """
         try:
             return future.result()
+        except CancelledError as error:
+            raise RunStopped(STOPPED) from error
         except BrokenExecutor as error:
             with self._lock:
                 broken, self._executor = self._executor, None
@@ -72,9 +81,10 @@ class WorkerPool:
     def close(self) -> None:
         """End the workers; what has not begun is dropped."""
         with self._lock:
-            if self._executor is not None:
-                self._executor.shutdown(wait=True, cancel_futures=True)
-                self._executor = None
+            self._closed = True
+            executor, self._executor = self._executor, None
+        if executor is not None:  # whoever waits for a result may need the lock
+            executor.shutdown(wait=True, cancel_futures=True)
 
 
 def _follow_parent(parent: int) -> None:

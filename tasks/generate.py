@@ -15,9 +15,14 @@ from reflash.types import Shard
 FINAL = (ConfigError, RunStopped, EngineMisconfigured, EngineGone, EngineAbsent)  # trying again would end the same way
 
 
+def worth_another_try(error: object) -> bool:
+    """Whether a shard that failed so may come through the next time."""
+    return not isinstance(error, FINAL)
+
+
 def may_pass(_task: Task[..., object], _run: TaskRun, state: State[object]) -> bool:
     """Whether a failed shard is worth another try."""
-    return not isinstance(state.result(raise_on_failure=False), FINAL)
+    return worth_another_try(state.result(raise_on_failure=False))
 
 
 @task(

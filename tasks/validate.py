@@ -11,6 +11,7 @@ from reflash.report.lines import alarm_lines
 from reflash.types import Shard
 from reflash.validate.run import validate_shard
 from reflash.validate.summary import Tally
+from tasks.generate import may_pass
 
 
 @task(
@@ -20,6 +21,7 @@ from reflash.validate.summary import Tally
     result_serializer="json",
     retries=1,  # a worker may be killed for want of memory
     retry_delay_seconds=5,
+    retry_condition_fn=may_pass,
 )
 def validate(shard: Shard, config: RunConfig, pool: WorkerPool) -> Tally:
     """Judge each turn, in another process: no engine waits for it. A reason that hits too many is a warning."""

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from reflash.errors import RenderError
 from reflash.types import Answer, Message, ToolCall
@@ -100,6 +102,10 @@ class FakeRenderer:
 
     def decode(self, ids: Sequence[int]) -> str:
         return b"".join(self._bytes(one) for one in ids).decode(errors="replace")
+
+    def canonical(self, ids: NDArray[np.int32], ends: NDArray[np.int64]) -> NDArray[np.bool_]:
+        runs = [run.tolist() for run in np.split(ids, ends[:-1])]
+        return np.array([self.encode(self.decode(run)) == run for run in runs], np.bool_)
 
     def _opening(self, thinking: bool) -> tuple[int, ...]:
         if self.thinks == "never":

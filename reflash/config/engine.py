@@ -140,6 +140,10 @@ class ServedConfig(Frozen):
     kv_dtype: str = "auto"
     """Numbers in the KV cache: `auto` as the model's, `fp8` half of it and less exact."""
 
+    prefix_caching: Literal["auto", "on", "off"] = "auto"
+    """Whether prompts that begin alike share their cache; `auto` leaves it to the engine, or to what its model bears
+    (SGLang with layers that keep a state: off)."""
+
     load_format: str = "auto"
     """How weights are loaded; `dummy` makes random ones, to measure speed."""
 

@@ -40,7 +40,7 @@ class ModelConfig(Frozen):
     `pkg://package/file` for a file inside an installed package."""
 
     chat_template: str | None = None
-    """A Jinja chat template, as a path or as text, in place of the tokenizer's own."""
+    """A Jinja chat template, as a path, `pkg://package/file` or text, in place of the tokenizer's own."""
 
     renderer: RendererName = "auto"
     """How messages become ids: hand-made for a model family, or `template` for the model's own chat template.

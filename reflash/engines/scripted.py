@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from reflash.config.engine import ScriptedConfig
 from reflash.engines.load import Load
-from reflash.errors import ConfigError, EngineAbsent, EngineError, EngineLost, EngineRefused
+from reflash.errors import ConfigError, EngineAbsent, EngineError, EngineGone, EngineLost, EngineRefused
 from reflash.types import Completion, Prompt
 
 Said: TypeAlias = Completion | EngineError
@@ -91,6 +91,12 @@ def refuse(prompt: Prompt) -> EngineError:
     return EngineRefused(f"scripted: {prompt.conversation}, turn {prompt.turn}: refused by the script")
 
 
+async def slow(prompt: Prompt) -> Completion:
+    """Echo after half a second: a run that can be watched, stopped and killed."""
+    await asyncio.sleep(0.5)
+    return echo(prompt)
+
+
 def flaky() -> Script:
     """Lose every prompt once, then echo it."""
     lost: set[tuple[str, int]] = set()
@@ -100,6 +106,26 @@ def flaky() -> Script:
             lost.add(key)
             return EngineLost(f"scripted: {prompt.conversation}, turn {prompt.turn}: lost by the script")
         return echo(prompt)
+
+    return script
+
+
+def paced(most: int = 10**6) -> Script:
+    """Echo in the time of an engine: 1 ms a token, and 0.05 ms more for each request beside it; no more than `most`."""
+    under_way = 0
+
+    async def script(prompt: Prompt) -> Said:
+        nonlocal under_way
+        if under_way >= most:
+            return EngineGone(f"scripted: out of memory with {most} requests, by the script")
+        under_way += 1
+        try:
+            answer = echo(prompt)
+            for _ in answer.tokens:
+                await asyncio.sleep(0.001 + 0.00005 * under_way)
+        finally:
+            under_way -= 1
+        return answer
 
     return script
 
@@ -117,4 +143,11 @@ def completion(prompt: Prompt, ids: list[int], *, engine: str = "scripted") -> C
     )
 
 
-SCRIPTS: dict[str, Callable[[], Script]] = {"echo": lambda: echo, "refuse": lambda: refuse, "flaky": flaky}
+SCRIPTS: dict[str, Callable[[], Script]] = {
+    "echo": lambda: echo,
+    "slow": lambda: slow,
+    "refuse": lambda: refuse,
+    "flaky": flaky,
+    "paced": paced,
+    "cramped": lambda: paced(most=4),
+}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow.compute as pc
+
 from reflash.errors import ConfigError, RunIncomplete, StoreError
 from reflash.export.formats import FORMATS
 from reflash.ledger.ledger import Ledger, open_ledger
@@ -20,6 +22,7 @@ class Exported:
     rows: int
     unpublished: int  # shards whose rows are not in the dataset yet, so not here either
     note: str  # what the format's reader has to be told
+    longest: int = 0  # tokens of the longest row, for formats of tokens
 
 
 def export_run(run: str, form: str, out: Path | None = None) -> Exported:
@@ -36,11 +39,11 @@ def export_run(run: str, form: str, out: Path | None = None) -> Exported:
         raise RunIncomplete(f"{ledger.where}: its dataset has no row yet; `reflash status` says what is missing")
     path = out or _beside(run, form)
     try:
-        rows = _write(ledger, files, form, path)
+        rows, longest = _write(ledger, files, form, path)
     except OSError as error:
         raise StoreError(f"{path}: cannot be written ({error.strerror or error})") from error
     unpublished = sum(not ledger.is_published(shard.name) for shard in ledger.shards() or [])
-    return Exported(path, rows, unpublished, FORMATS[form].note)
+    return Exported(path, rows, unpublished, FORMATS[form].note, longest)
 
 
 def _beside(run: str, form: str) -> Path:
@@ -49,19 +52,21 @@ def _beside(run: str, form: str) -> Path:
     return Path(run).expanduser() / "export" / f"{form}.jsonl"
 
 
-def _write(ledger: Ledger, files: list[str], form: str, path: Path) -> int:
+def _write(ledger: Ledger, files: list[str], form: str, path: Path) -> tuple[int, int]:
     columns, line = list(FORMATS[form].columns), FORMATS[form].line
     path.parent.mkdir(parents=True, exist_ok=True)
     making = path.with_name(f"{path.name}.part")
-    rows = 0
+    rows = longest = 0
     try:
         with making.open("wb") as handle:
             for name in files:
                 for batch in ledger.dataset_rows(name).select(columns).to_batches(max_chunksize=_AT_ONCE):
                     handle.writelines(line(row) + b"\n" for row in batch.to_pylist())
                     rows += batch.num_rows
+                    if "input_ids" in columns and batch.num_rows:
+                        longest = max(longest, pc.max(pc.list_value_length(batch["input_ids"])).as_py())
     except BaseException:
         making.unlink(missing_ok=True)
         raise
     making.replace(path)
-    return rows
+    return rows, longest

@@ -39,6 +39,20 @@ class Desk:
     def __init__(self) -> None:
         self._open: list[Batch] = []
         self._waiting: deque[asyncio.Future[None]] = deque()
+        self._few = asyncio.Event()
+        self._enough = 0
+
+    async def hungry(self, enough: int) -> None:
+        """Wait until fewer conversations than that wait to be taken."""
+        self._enough = enough
+        while sum(len(batch.todo) for batch in self._open) >= enough:
+            self._few.clear()
+            await self._few.wait()
+
+    def gone(self, batch: Batch) -> None:
+        """A batch ended; what was not taken of it never will be."""
+        batch.todo.clear()
+        self._few.set()
 
     def lay(self, shard: str, rows: Iterable[Planned]) -> Batch:
         """Open a batch; its conversations are given out after those of shards before it. A deque is emptied."""
@@ -57,7 +71,10 @@ class Desk:
         while True:
             for batch in self._open:
                 if batch.todo:
-                    return batch, batch.todo.popleft()
+                    taken = batch.todo.popleft()
+                    if len(batch.todo) < self._enough:
+                        self._few.set()
+                    return batch, taken
             self._open = [b for b in self._open if b.todo]
             waiter = asyncio.get_running_loop().create_future()
             self._waiting.append(waiter)

@@ -49,14 +49,14 @@ class Driver:
         self._desk = Desk()
         self._lengths = Lengths(regenerate_calls=config.tools.calls == "regenerate")
         self._batches: dict[Batch, SegmentWriter] = {}
-        self._health = Health(engines, canary(renderer), config.engine.patience)
+        self._health = Health(engines, canary(renderer), config.engine.patience, progress)
         self._strikes = 0  # rows given up since the last answer
         self._rng = random.Random()  # for jitter only
         self._error: BaseException | None = None
         self._workers = [
             asyncio.create_task(self._work(home)) for home, engine in enumerate(engines) for _ in range(engine.width)
         ]
-        watch = Watch(self._health.stations, config.engine.patience.stall_s)
+        watch = Watch(self._health.stations, config.engine.patience.stall_s, told=progress.counted)
         self._watches = [asyncio.create_task(watch.run()), asyncio.create_task(self._health.lateness.run())]
         for task in (*self._workers, *self._watches):
             task.add_done_callback(self._task_ended)
@@ -65,6 +65,11 @@ class Driver:
     def width(self) -> int:
         """Conversations under way at most."""
         return len(self._workers)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it answers nothing any more."""
+        return self._error is not None
 
     @property
     def lost(self) -> bool:
@@ -78,16 +83,27 @@ class Driver:
         """
         if self._error:
             raise self._error
-        writer = SegmentWriter(self._ledger, shard, self._config.generate.flush_s, enough=max(8, self.width))
         batch = self._desk.lay(shard, self._lengths.long_first(rows))
-        self._batches[batch] = writer
+        writer = self._batches[batch] = self._writer(shard)
         try:
             await batch.over.wait()
-        finally:
+        finally:  # cancelled where another node has passed its claim: answers that still come are dropped
             del self._batches[batch]
-            await writer.close()
+            self._desk.gone(batch)
+            await (writer.flush() if writer in self._batches.values() else writer.close())
         if batch.error:
             raise batch.error
+
+    async def hungry(self, enough: int) -> None:
+        """Wait until fewer conversations than that wait for a place at an engine."""
+        await self._desk.hungry(enough)
+
+    def _writer(self, shard: str) -> SegmentWriter:
+        """One writer for all batches of a shard that are under way, so that few objects are written."""
+        for batch, writer in self._batches.items():
+            if batch.shard == shard:
+                return writer
+        return SegmentWriter(self._ledger, shard, self._config.generate.flush_s, enough=max(8, self.width))
 
     def end(self, error: BaseException) -> None:
         """End every shard with this error; what is finished is kept, what is in flight is dropped."""
@@ -123,6 +139,8 @@ class Driver:
             self.end(fault if isinstance(fault, ReflashError) else defect(fault))
 
     def _keep(self, batch: Batch, turns: list[Turn]) -> None:
+        if batch not in self._batches:
+            return
         try:
             self._batches[batch].add(turns)
         except ReflashError as error:  # the run's folder cannot be written: going on would lose answers

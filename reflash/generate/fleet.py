@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import os
 import threading
-from collections import deque
 from collections.abc import Coroutine
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 import uvloop
 
@@ -19,39 +19,46 @@ from reflash.engines.base import Engine
 from reflash.engines.open import open_engines
 from reflash.errors import ReflashError, RunStopped
 from reflash.generate.driver import STOPPED, Driver
+from reflash.generate.identity import gone_here, node_facts, node_name
+from reflash.generate.node import Node
+from reflash.generate.opened import ShardDone
+from reflash.generate.others import Others
 from reflash.generate.progress import Progress
 from reflash.ledger import names
+from reflash.ledger.claims import Claims
 from reflash.ledger.ledger import Ledger
 from reflash.render.shared import shared_renderer
-from reflash.types import Planned, Shard
+from reflash.types import Shard
+
+__all__ = ["Fleet", "ShardDone", "log_folder"]
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class ShardDone:
-    """What became of a shard."""
-
-    shard: str
-    rows: int
-    resumed: int  # conversations that an earlier attempt had finished
-    fresh: bool  # False where the part was there already
+Role: TypeAlias = Literal["alone", "node", "watch"]
 
 
 class Fleet:
     """Engines of this node, open from `with` to its end."""
 
-    def __init__(self, config: RunConfig, ledger: Ledger, shards: list[Shard]) -> None:
-        self._config, self._ledger = config, ledger
-        self.progress = Progress(sum(s.rows for s in shards))
+    def __init__(
+        self, config: RunConfig, ledger: Ledger, shards: list[Shard], *, node: str = "", role: Role = "alone"
+    ) -> None:
+        """`node` names this process among those of the run, by default by its machine and pid.
+
+        `role`: "node" one of several, "alone" counts what others who join do, too; "watch" works on nothing itself.
+        """
+        self._config, self._ledger, self._shards, self._role = config, ledger, shards, role
+        self.progress = Progress(shards, config.sampling.max_new_tokens)
         self.engines: list[Engine] = []
         self.error: ReflashError | None = None  # the last that ended a shard
+        self.claims = Claims(ledger.store, node or node_name(), config.generate.expiry_s, gone_here)
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="reflash-engines", daemon=True)
         self._driver: Driver | None = None
         self._opening = asyncio.Lock()
         self._opening_tasks: set[asyncio.Future[Driver]] = set()
-        self._running: set[asyncio.Future[None]] = set()
+        others = None if role == "node" else Others(self.claims, self.progress)
+        ready = None if role == "watch" else self._ready
+        self._node = Node(config, ledger, self.progress, self.claims, ready, self._facts, others)
         self._lock = threading.Lock()
         self._closed = False
 
@@ -69,37 +76,56 @@ class Fleet:
             self._thread.join(timeout=10)
 
     def run_shard(self, shard: Shard) -> ShardDone:
-        """Generate and commit one shard, from where its segments end; blocks. Safe from several threads at once.
+        """See one shard committed, by this node or another, from where its segments end; blocks. From any thread.
 
         Raises RunIncomplete, RunStopped, EngineError or StoreError.
         """
         if self._ledger.is_committed(shard.name):
-            self.progress.found(shard.name, shard.rows)
+            self.progress.found(shard.name, shard.rows, shard.turns)
+            self.progress.committed(shard.name)
             return ShardDone(shard.name, shard.rows, shard.rows, fresh=False)
-        turns, todo = self._todo(shard.name)
-        resumed = len(turns) - len(todo)
-        self.progress.found(shard.name, resumed)
         try:
-            self._call(self._drive(shard.name, todo))
+            return self._call(self._node.shard(shard))
         except ReflashError as error:
             self.error = error
             raise
-        self._ledger.commit(shard.name, turns)
-        return ShardDone(shard.name, shard.rows, resumed, fresh=True)
 
-    def _todo(self, shard: str) -> tuple[dict[str, int], deque[Planned]]:
-        """Turns by conversation in the plan's order, and what no segment holds yet.
+    def run_all(self) -> None:
+        """See every shard committed, by this node and others; blocks. Raises the first error of any shard."""
+        self.take_any()
+        for shard in self._shards:
+            self.run_shard(shard)
 
-        Only the latter keeps rows in memory, and each only until it is answered.
-        """
-        planned = self._ledger.planned(shard)
-        calls = self._config.tools.calls == "regenerate"
-        turns = {p.conversation.id: len(p.conversation.turns(regenerate_calls=calls)) for p in planned}
-        done = self._ledger.finished_conversations(shard)
-        return turns, deque(p for p in planned if p.conversation.id not in done)
+    def take_any(self) -> None:
+        """Let this node work on every shard, whoever waits for it: it never idles while others hold some."""
+        if self._shards:
+            self._loop.call_soon_threadsafe(self._node.want_all, self._shards)
+
+    def give_up(self, error: ReflashError) -> None:
+        """Tell everybody who waits for a shard that none will come."""
+        self.error = error
+        self._loop.call_soon_threadsafe(self._node.give_up, error)
+
+    def others_live(self) -> bool:
+        """Whether another node of the run was heard of lately."""
+        view = self.claims.look()
+        return bool(view.nodes.keys() - self.claims.dead(view) - {self.claims.node})
+
+    def _facts(self) -> dict[str, Any]:
+        """What stands in this node's heartbeat."""
+        facts = node_facts(self.progress, [engine.name for engine in self.engines], self.error)
+        return {"role": self._role, **facts}
 
     async def _ready(self) -> Driver:
         """The driver, with engines opened at the first need, and again where they were lost."""
+        if self._closed:
+            raise RunStopped(STOPPED)
+        opening = asyncio.ensure_future(self._opened())
+        self._opening_tasks.add(opening)
+        opening.add_done_callback(self._opening_tasks.discard)
+        return await asyncio.shield(opening)  # a slice that another node takes over must not end the launch
+
+    async def _opened(self) -> Driver:
         async with self._opening:
             if self._driver is None or self._driver.lost:
                 self._driver = await self._open()
@@ -117,26 +143,13 @@ class Fleet:
         self.progress.begin()
         return Driver(self._config, self._ledger, renderer, self.engines, self.progress)
 
-    async def _drive(self, shard: str, todo: deque[Planned]) -> None:
-        if not todo:
-            return
-        opening = asyncio.ensure_future(self._ready())
-        self._opening_tasks.add(opening)
-        opening.add_done_callback(self._opening_tasks.discard)
-        driver = await opening
-        running = asyncio.ensure_future(driver.run(shard, todo))
-        self._running.add(running)
-        running.add_done_callback(self._running.discard)
-        await running
-
     async def _close(self) -> None:
         """End what is under way: engines that are still starting, rows in flight, engines."""
         for task in list(self._opening_tasks):
             task.cancel()
         await asyncio.gather(*self._opening_tasks, return_exceptions=True)
-        running = list(self._running)
         await self._let_go()
-        await asyncio.gather(*running, return_exceptions=True)  # the last rows are still being flushed
+        await self._node.stop()
 
     async def _let_go(self) -> None:
         if self._driver:
@@ -155,6 +168,10 @@ class Fleet:
             raise RunStopped(STOPPED) from error
 
 
-def log_folder(ledger: Ledger) -> Path | None:
-    """Where engines write their logs: in the run's folder where that is on a disk."""
-    return ledger.store.root / names.LOGS if ledger.store.root else None
+def log_folder(ledger: Ledger) -> Path:
+    """Where engines write their logs: in the run's folder where that is on a disk, else in this user's state folder."""
+    if ledger.store.root:
+        return ledger.store.root / names.LOGS
+    home = os.environ.get("XDG_STATE_HOME")
+    state = Path(home) if home else Path.home() / ".local" / "state"
+    return state / "reflash" / "logs" / hashlib.blake2b(ledger.store.url.encode(), digest_size=8).hexdigest()

@@ -12,6 +12,7 @@ from reflash.engines.base import Engine
 from reflash.errors import EngineError, EngineGone, EngineLost, EngineStarting
 from reflash.generate.gate import Gate
 from reflash.generate.lateness import Lateness
+from reflash.generate.progress import Progress
 from reflash.generate.quarantine import Quarantine
 from reflash.types import Completion, Prompt
 
@@ -37,13 +38,20 @@ class Health:
     """The engines of a node as the requests see them. Lives in one event loop."""
 
     def __init__(
-        self, engines: Sequence[Engine], canary: Prompt, patience: Patience, *, quiet_s: float = QUIET_S
+        self,
+        engines: Sequence[Engine],
+        canary: Prompt,
+        patience: Patience,
+        progress: Progress | None = None,
+        *,
+        quiet_s: float = QUIET_S,
     ) -> None:
         self.stations = [Station(engine, Gate(engine.width)) for engine in engines]
         self.canary, self._patience, self._quiet_s = canary, patience, quiet_s
         width = sum(engine.width for engine in engines)
         self.lateness = Lateness(width)
         self.quarantine = Quarantine(width, patience.attempts)
+        self._progress = progress or Progress()
         self._begun: dict[int, float] = {}  # requests under way, by when they began
         self._requests = 0
         self._trouble_since: float | None = None
@@ -70,7 +78,10 @@ class Health:
         number = self._requests = self._requests + 1
         self._begun[number] = time.monotonic()
         try:
-            completion = await station.engine.generate(prompt)
+            with self._progress.request(station.engine.name) as answer:
+                completion = await station.engine.generate(prompt)
+                if prompt is not self.canary:
+                    answer.append(completion)
         except EngineGone as error:
             station.gone = True
             if all(s.gone for s in self.stations):

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 
+from reflash.errors import StoreError
 from reflash.ledger.ledger import Ledger
 from reflash.types import Turn
 
@@ -24,6 +25,8 @@ class SegmentWriter:
         self._some = asyncio.Event()
         self._many = asyncio.Event()
         self._closing = False
+        self._writing = asyncio.Lock()
+        self._error: StoreError | None = None  # of any flush: rows of it are lost
         self._task = asyncio.create_task(self._flush_regularly())
 
     def add(self, turns: Sequence[Turn]) -> None:
@@ -35,6 +38,10 @@ class SegmentWriter:
         self._some.set()
         if self._conversations >= self._enough:
             self._many.set()
+
+    async def flush(self) -> None:
+        """When it returns, all that was added is safe. Raises StoreError."""
+        await self._flush()
 
     async def close(self) -> None:
         """Flush the rest and end. Raises StoreError of any flush."""
@@ -52,9 +59,16 @@ class SegmentWriter:
             await self._flush()
 
     async def _flush(self) -> None:
-        turns, self._waiting, self._conversations = self._waiting, [], 0
-        self._some.clear()
-        self._many.clear()
-        if turns:
-            number, self._number = self._number, self._number + 1
-            await asyncio.to_thread(self._ledger.write_segment, self._shard, self._name, number, turns)
+        async with self._writing:  # one flush waits for the other, so that what it promised is kept
+            if self._error:
+                raise self._error
+            turns, self._waiting, self._conversations = self._waiting, [], 0
+            self._some.clear()
+            self._many.clear()
+            if turns:
+                number, self._number = self._number, self._number + 1
+                try:
+                    await asyncio.to_thread(self._ledger.write_segment, self._shard, self._name, number, turns)
+                except StoreError as error:
+                    self._error = error
+                    raise

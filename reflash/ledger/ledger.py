@@ -70,6 +70,8 @@ class Ledger:
             self.store.put_new(names.MANIFEST, manifest.to_json())
         except AlreadyExists:
             check_same(self.manifest(), manifest, self.where)
+        else:
+            self.store.check_put_new(names.MANIFEST, manifest.to_json())
 
     def manifest(self) -> Manifest:
         """What was asked; raises ConfigError where this is no run's folder."""
@@ -156,8 +158,9 @@ class Ledger:
         return whole
 
     def sweep(self) -> None:
-        """Once every shard is committed: drop segments that a slower second process still wrote."""
-        self._files.drop(names.SEGMENTS)
+        """Once every shard is committed: drop segments and claims that a slower second process still wrote."""
+        for folder in (names.SEGMENTS, names.CLAIMS):
+            self._files.drop(folder)
 
     def committed(self) -> set[str]:
         """Names of the shards that have a part."""

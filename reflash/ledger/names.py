@@ -3,6 +3,8 @@
 manifest.json                 what was asked
 plan/00042.parquet            conversations of a shard, first prompts rendered
 plan/index.json               written last: the plan is whole
+claims/00042/3.7              who works on slice 3 of a shard, by which fence; 3.7.done, 3.7.left: what became of it
+nodes/NODE.json               a node's heartbeat, overwritten by itself; NODE.left: it works no more
 segments/00042/WRITER-N.parquet   finished conversations, gone once the shard is committed
 parts/00042.parquet           the committed shard: exactly once
 verdicts/00042.parquet        the judgement on each turn of it
@@ -28,12 +30,44 @@ PARTS = "parts"
 SEGMENTS = "segments"
 VERDICTS = "verdicts"
 LOGS = "logs"
+CLAIMS = "claims"
+NODES = "nodes"
 WRITTEN = ("plan", SEGMENTS, PARTS, VERDICTS, "dataset", REJECTS)  # what only a run writes
 
 
 def plan(shard: str) -> str:
     """A shard's conversations."""
     return f"plan/{shard}.parquet"
+
+
+def claims(shard: str) -> str:
+    """The folder of the claims on a shard."""
+    return f"{CLAIMS}/{shard}"
+
+
+def claim(shard: str, part: int, fence: int) -> str:
+    """A claim on a slice of a shard; a later fence passes an earlier one."""
+    return f"{CLAIMS}/{shard}/{part}.{fence}"
+
+
+def claim_done(shard: str, part: int, fence: int) -> str:
+    """Says that all rows of the slice are in segments."""
+    return f"{claim(shard, part, fence)}.done"
+
+
+def claim_left(shard: str, part: int, fence: int) -> str:
+    """Says that others may take the slice."""
+    return f"{claim(shard, part, fence)}.left"
+
+
+def node(name: str) -> str:
+    """A node's heartbeat."""
+    return f"{NODES}/{name}.json"
+
+
+def node_left(name: str) -> str:
+    """Says that a node works no more."""
+    return f"{NODES}/{name}.left"
 
 
 def segments(shard: str) -> str:
@@ -74,6 +108,11 @@ def turn_rejects(shard: str) -> str:
 def source_rejects(number: int) -> str:
     """Source rows set aside while planning."""
     return f"{REJECTS}/source-{number:05}.parquet"
+
+
+def is_shards_own(name: str) -> bool:
+    """Whether an object holds dataset rows or rejects of one shard of this run."""
+    return name.startswith((f"{DATASET}/train-", f"{REJECTS}/turns-"))
 
 
 def shard_of(name: str) -> str:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import Protocol
 
 from reflash.config.paths import local_path
@@ -15,9 +16,11 @@ from reflash.ledger.ledger import Ledger, open_ledger
 from reflash.printable import printable
 from reflash.sources.ids import Census
 from reflash.sources.open import open_source
+from reflash.sources.remote import fetched
 from reflash.sources.rows import rows
 from reflash.sources.selection import Selection, read_selection
 from reflash.sources.source import Source
+from reflash.store.remote import is_remote
 from reflash.types import Planned, SourceRow
 
 
@@ -153,10 +156,14 @@ def open_intake(config: SourceConfig) -> Intake:
         source = open_source(config)
         if config.select is None:
             return FromSource(source)
-        return FromSelection(replace(source, limit=None), read_selection(local_path(config.select)), config.limit)
+        return FromSelection(replace(source, limit=None), read_selection(_selection_file(config.select)), config.limit)
     if config.split or config.revision or config.select:
         raise ConfigError("source: an earlier run (`reasons`) has neither split nor revision, and takes no `select`")
     ledger = open_ledger(config.path)
     if ledger.shards() is None:
         raise RunIncomplete(f"{ledger.where}: its plan is not whole; finish that run first")
     return FromRun(ledger, frozenset(config.reasons), config.limit)
+
+
+def _selection_file(name: str) -> Path:
+    return fetched(name) if is_remote(name) else local_path(name)

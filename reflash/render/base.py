@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from reflash.types import Answer, Message
 
 
@@ -54,3 +57,9 @@ class Renderer(Protocol):
 
     def decode(self, ids: Sequence[int]) -> str:
         """Text of ids, control tokens written out."""
+
+    def canonical(self, ids: NDArray[np.int32], ends: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether each run of ids is what its own text encodes to; for millions of ids at once.
+
+        Run i ends before `ids[ends[i]]`; no run is empty, none holds a control id, and every id is in the vocabulary.
+        """

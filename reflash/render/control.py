@@ -52,8 +52,9 @@ def _is_markup(text: str, template: str, trained: int | None) -> bool:
 class Encoder:
     """A tokenizer that tells control tokens from text that only reads like them. Safe to use from several threads.
 
-    `control` maps the text of each control token to its id; every id is below `vocabulary`. Raises RenderError for a
-    tokenizer whose plain text cannot be kept apart from its control tokens; `name` is what the error calls it.
+    `control` maps the text of each control token to its id; every id is below `vocabulary`; `plain` is the tokenizer of
+    text without control tokens. Raises RenderError for a tokenizer whose plain text cannot be kept apart from its
+    control tokens; `name` is what the error calls it.
     """
 
     def __init__(self, tokenizer: Tokenizer, template: str = "", name: str = "tokenizer") -> None:
@@ -65,8 +66,8 @@ class Encoder:
         self.control = {token.content: number for number, token in added.items() if token.content in control}
         self.control_ids = frozenset(self.control.values())
         self.vocabulary = 1 + max(tokenizer.get_vocab(with_added_tokens=True).values(), default=0)
-        self._plain = plain_tokenizer(tokenizer, added, self.control, name)
-        self._inner = without_prefix(self._plain)
+        self.plain = plain_tokenizer(tokenizer, added, self.control, name)
+        self._inner = without_prefix(self.plain)
         self._gaps = tokenizer.get_vocab_size(with_added_tokens=True) < self.vocabulary
         self._names = {number: text for text, number in self.control.items()}
         self._starts = tuple({text[0] for text in control})
@@ -118,13 +119,19 @@ class Encoder:
 
     def encode_plain(self, text: str) -> list[int]:
         """Ids of text without a single control token."""
-        ids: list[int] = self._plain.encode(text, add_special_tokens=False).ids
+        ids: list[int] = self.plain.encode(text, add_special_tokens=False).ids
         return ids
+
+    def spells(self, ids: list[int]) -> bool:
+        """Whether ids are what their own text encodes to, at the start of a text or behind a control token."""
+        text = self.decode(ids)
+        tokenizers = (self.plain,) if self._inner is self.plain else (self.plain, self._inner)
+        return any(tokenizer.encode(text, add_special_tokens=False).ids == ids for tokenizer in tokenizers)
 
     def _text(self, text: str, at: int) -> list[int]:
         if not text:
             return []
-        tokenizer = self._inner if at else self._plain
+        tokenizer = self._inner if at else self.plain
         ids: list[int] = tokenizer.encode(unmark(text), add_special_tokens=False).ids
         return ids
 

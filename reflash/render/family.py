@@ -12,10 +12,14 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from reflash.errors import RenderError
 from reflash.render.control import Encoder, unmark
 from reflash.render.messages import TOO_DEEP, Marked, parse_tools
 from reflash.render.reading import Thought, arguments_text, thinking_marks, until_stop
+from reflash.render.retokenize import Retokenizer
 from reflash.render.template import suffix
 from reflash.render.tokenizer import LoadedTokenizer
 from reflash.types import Answer, Message, ToolCall
@@ -78,6 +82,7 @@ class FamilyRenderer:
     ) -> None:
         self.name = family
         self._encoder = encoder
+        self._retokenizer = Retokenizer(encoder, loaded.name)
         self._marked = Marked(_as_it_is if family in OWN_ENCODER else encoder.mark_all)
         tokenizer = _Tokenizer(self._encoder, model, loaded.stop_ids[0] if loaded.stop_ids else None)
         self._inner = {on: _create(tokenizer, family, loaded.name, on, preserve) for on in (True, False)}
@@ -123,6 +128,10 @@ class FamilyRenderer:
     def decode(self, ids: Sequence[int]) -> str:
         """Text of ids, control tokens written out."""
         return self._encoder.decode(ids)
+
+    def canonical(self, ids: NDArray[np.int32], ends: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether each run of plain ids, which ends before `ids[ends[i]]`, is what its own text encodes to."""
+        return self._retokenizer.canonical(ids, ends)
 
     def _render(self, messages: Sequence[Message], tools: str, thinking: bool, *, prompt: bool) -> list[int]:
         try:

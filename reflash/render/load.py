@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 
 from reflash.config.model import ModelConfig, ThinkingConfig
+from reflash.config.paths import local_path
 from reflash.errors import RenderError
 from reflash.render.base import Renderer
 from reflash.render.control import Encoder
@@ -48,7 +48,7 @@ def chat_template(config: ModelConfig, loaded: LoadedTokenizer) -> str | None:
     if "{%" in given or "{{" in given:
         return given
     try:
-        return Path(given).expanduser().read_text(encoding="utf-8")
+        return local_path(given).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise RenderError(f"{given}: model.chat_template names no file that can be read ({error})") from error
 

@@ -7,10 +7,14 @@ import logging
 import re
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from reflash.errors import RenderError
 from reflash.render.control import Encoder, unmark
 from reflash.render.messages import TOO_DEEP, Marked
 from reflash.render.reading import Thought, cut_calls, thinking_marks, until_stop
+from reflash.render.retokenize import Retokenizer
 from reflash.render.sandbox import Template
 from reflash.render.tokenizer import LoadedTokenizer
 from reflash.types import Answer, Message
@@ -29,6 +33,7 @@ class TemplateRenderer:
     ) -> None:
         self.name = "template"
         self._encoder = encoder
+        self._retokenizer = Retokenizer(encoder, loaded.name)
         self._marked = Marked(encoder.mark_all)
         variables = {"preserve_thinking": preserve, "clear_thinking": not preserve, **loaded.special}
         if "truncate_history_thinking" in source:
@@ -79,6 +84,10 @@ class TemplateRenderer:
     def decode(self, ids: Sequence[int]) -> str:
         """Text of ids, control tokens written out."""
         return self._encoder.decode(ids)
+
+    def canonical(self, ids: NDArray[np.int32], ends: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether each run of plain ids, which ends before `ids[ends[i]]`, is what its own text encodes to."""
+        return self._retokenizer.canonical(ids, ends)
 
     def _text(self, messages: Sequence[Message], tools: str, *, prompt: bool, thinking: bool) -> str:
         try:

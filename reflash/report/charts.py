@@ -18,6 +18,7 @@ FAINT = "#747a8440"
 BAR = "#4a86e8"
 FILL = "#4a86e833"
 MARK = "#c46210"
+LINES = ("#c46210", "#2e9e5b", "#b0579f", "#8f7d1d", "#2f93a6", "#d0554f", "#7a70d8", "#7d8b38")
 
 WIDTH = 7.2  # inches
 DPI = 144
@@ -28,6 +29,7 @@ BAR_HEIGHT = 0.27  # inches
 MAX_BARS = 30
 
 _LENGTHS = "Answers by length"
+_RATE = "Output tokens per second"
 
 
 def throughput_chart(seconds: Sequence[float], tokens: Sequence[float]) -> str:
@@ -45,12 +47,43 @@ def throughput_chart(seconds: Sequence[float], tokens: Sequence[float]) -> str:
         axes.axhline(mean, color=MARK, linewidth=1, linestyle=(0, (4, 3)))
         axes.set_ylim(0, max(rates) * 1.18 or 1)
         axes.set_xlim(min(x), max(x) if max(x) > min(x) else min(x) + 1)
-        _head(axes, "Output tokens per second", f"mean {mean:,.0f}")
+        _head(axes, _RATE, f"mean {mean:,.0f}")
         axes.set_xlabel(f"{unit} since the start", color=INK, fontsize=TEXT)
 
     if not len(tokens):
-        return _nothing("Output tokens per second")
+        return _nothing(_RATE)
     return _chart(draw, height=2.5)
+
+
+def engines_chart(bin_s: float, course: Mapping[str, Sequence[float]], title: str = _RATE) -> str:
+    """Output tokens a second in all, and a line an engine where there are several; bins of so many seconds."""
+    total = [sum(rates) for rates in zip(*course.values(), strict=True)]
+    if not total:
+        return _nothing(title)
+    unit, size = _time_unit(bin_s * len(total))
+    x = [bin_s * (number + 0.5) / size for number in range(len(total))]
+
+    def draw(axes: Axes) -> None:
+        axes.fill_between(x, total, color=FILL, linewidth=0)
+        axes.plot(x, total, color=BAR, linewidth=1.6, marker="o" if len(x) == 1 else "", clip_on=False, label="all")
+        for place, (name, rates) in enumerate(course.items() if len(course) > 1 else ()):
+            axes.plot(x, rates, color=LINES[place % len(LINES)], linewidth=1, label=_short(name))
+        axes.set_ylim(0, max(total) * 1.18 or 1)
+        axes.set_xlim(0, bin_s * len(total) / size)
+        _head(axes, title, f"mean {sum(total) / len(total):,.0f}")
+        axes.set_xlabel(f"{unit} since the engines were ready", color=INK, fontsize=TEXT)
+        if 1 < len(course) <= len(LINES):
+            legend = axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=TEXT - 1)
+            for text in legend.get_texts():
+                text.set_color(INK)
+                text.set_parse_math(False)
+
+    return _chart(draw, height=2.5)
+
+
+def _short(name: str, limit: int = 24) -> str:
+    """The end of a name, where those of engines differ; one that begins with `_` would not be in the legend."""
+    return f"…{name[-limit:]}" if len(name) > limit else name.replace("_", " ", 1) if name.startswith("_") else name
 
 
 def lengths_chart(lengths: Sequence[int]) -> str:
@@ -86,7 +119,7 @@ def binned_lengths_chart(counts: Mapping[float, int]) -> str:
     return _histogram(edges, found, (median, tail), f"median ≤ {median:,.0f}, 99th percentile ≤ {tail:,.0f}")
 
 
-def bars_chart(counts: Mapping[str, int]) -> str:
+def bars_chart(counts: Mapping[str, int], title: str = "") -> str:
     """One bar a name, in the mapping's order from the top; beyond 30 names the rest is one bar."""
     items = list(counts.items())
     if len(items) > MAX_BARS:
@@ -107,8 +140,11 @@ def bars_chart(counts: Mapping[str, int]) -> str:
         axes.yaxis.grid(visible=False)
         axes.spines["bottom"].set_visible(False)
         axes.tick_params(axis="y", length=0)
+        if title:
+            _head(axes, title, "")
 
-    return _chart(draw, height=0.25 + BAR_HEIGHT * max(3, len(items))) if items else _nothing("")
+    height = 0.25 + BAR_HEIGHT * max(3, len(items)) + (0.3 if title else 0.0)
+    return _chart(draw, height) if items else _nothing(title)
 
 
 def _histogram(edges: Sequence[float], counts: Sequence[int], lines: Sequence[float], said: str) -> str:

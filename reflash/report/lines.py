@@ -8,7 +8,7 @@ from reflash.publish.summary import ShardSummary
 from reflash.report.report import Report
 from reflash.report.words import counted, ranked, share
 from reflash.types import Shard
-from reflash.validate.checks import REASONS
+from reflash.validate.checks import DRIFT, REASONS
 
 
 def plan_line(counts: Mapping[str, int], shards: Sequence[Shard]) -> str:
@@ -56,6 +56,17 @@ def verdict_line(report: Report) -> str:
 def alarm_lines(alarms: Sequence[str], reasons: Mapping[str, int], turns: int) -> list[str]:
     """Reasons that hit too many turns: what to look at first."""
     return [f"{reason} on {reasons[reason]:,} of {counted(turns, 'turn')}: {REASONS[reason]}" for reason in alarms]
+
+
+def drift_line(total: ShardSummary) -> str:
+    """What came of decoding every turn and encoding it again."""
+    counts = {
+        kind: sum(total.reasons.get(r, 0) + total.notes.get(r, 0) for r in found) for kind, found in DRIFT.items()
+    }
+    if not any(counts.values()):
+        return f"Tokens, text and template agree on every turn ({', '.join(counts)}: none)."
+    told = (f"{kind} {n:,} ({share(n, total.turns)})" for kind, n in counts.items())
+    return f"Tokens, text and template held against each other: {', '.join(told)}."
 
 
 def _in_brackets(parts: Sequence[str]) -> str:

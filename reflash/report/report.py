@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from reflash.config.run import RunConfig
@@ -12,6 +12,8 @@ from reflash.ledger.ledger import Ledger
 from reflash.publish.summary import ShardSummary, add_up
 from reflash.report.attempt import Attempt, attempts_in
 from reflash.report.examples import good_examples, set_aside_examples
+from reflash.report.held import held
+from reflash.report.words import without_secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,8 @@ class Report:
     examples: tuple[dict[str, str], ...]  # good rows
     set_aside: tuple[dict[str, str], ...] = ()  # others, with why
     attempts: tuple[Attempt, ...] = ()  # all that generated something and left a report, the oldest first
+    held: dict[str, Any] | None = None  # its forecast against what it took, see `held.py`
+    stopped: str = ""  # what ended a run that is not complete, the end of an engine's log included
 
     @property
     def good(self) -> int:
@@ -69,7 +73,9 @@ class Report:
         return {"complete": self.complete, "good": self.good, **body, "tokens_per_s": self.attempt.tokens_per_s}
 
 
-def make_report(config: RunConfig, ledger: Ledger, summaries: Sequence[ShardSummary], attempt: Attempt) -> Report:
+def make_report(
+    config: RunConfig, ledger: Ledger, summaries: Sequence[ShardSummary], attempt: Attempt, stopped: str = ""
+) -> Report:
     """Add up what the shards say. Raises RunIncomplete where done shards do not hold what was planned for them."""
     shards = ledger.shards() or []
     total = add_up(summaries)
@@ -82,7 +88,7 @@ def make_report(config: RunConfig, ledger: Ledger, summaries: Sequence[ShardSumm
     share = config.validation.alarm_share
     attempts = attempts_in(ledger.report())
     if attempt.output_tokens and attempt not in attempts:  # there already where this report is written once more
-        attempts += (attempt,)
+        attempts = (*(replace(a, course={}) for a in attempts), attempt)  # one course is enough to keep
     return Report(
         title=f"{config.source.path} answered by {config.model.name}",
         run=ledger.where,
@@ -100,4 +106,6 @@ def make_report(config: RunConfig, ledger: Ledger, summaries: Sequence[ShardSumm
         examples=tuple(good_examples(ledger, sorted(done))),
         set_aside=tuple(set_aside_examples(ledger, sorted(done))),
         attempts=attempts,
+        held=held(config, ledger, total, sum(s.rows for s in shards), attempts) if len(done) == len(shards) else None,
+        stopped=without_secrets(stopped),
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from reflash.ledger.ledger import open_ledger
+from reflash.ledger import names
+from reflash.ledger.ledger import Ledger, open_ledger
+from reflash.report.nodes import nodes_of, problems_of, rates_of
 
 
 def run_status(run: str) -> dict[str, Any]:
@@ -13,18 +15,24 @@ def run_status(run: str) -> dict[str, Any]:
     manifest = ledger.manifest()
     plan = ledger.shards()
     shards = plan or []
-    committed = [s for s in shards if ledger.is_whole(s.name)]
-    published = [s for s in committed if ledger.is_published(s.name)]
+    whole, out = _whole(ledger), _published(ledger)
+    committed = [s for s in shards if s.name in whole]
+    published = [s for s in committed if s.name in out]
     done = sum(s.rows for s in committed)
-    under_way = sum(len(ledger.finished_conversations(s.name)) for s in shards if s not in committed)
+    under_way = sum(len(ledger.finished_conversations(s.name)) for s in shards if s.name not in whole)
     rows = sum(s.rows for s in shards)
     report = ledger.report()
-    missing = next((m for s in shards if (m := ledger.first_missing(s.name))), None)
+    missing = next((m for s in shards if s.name not in whole and (m := ledger.first_missing(s.name))), None)
     source = ledger.source_counts()
+    complete = bool(shards) and len(published) == len(shards) and (report or {}).get("complete") is True
+    nodes = nodes_of(ledger, manifest.recorded["config"])
     return {
         "run": ledger.where,
         "model": manifest.decides["model"]["name"],
-        "complete": bool(shards) and len(published) == len(shards) and (report or {}).get("complete") is True,
+        "complete": complete,
+        "nodes": nodes,
+        **rates_of(nodes, rows - done - under_way),
+        "problems": problems_of(nodes, complete=complete),
         "shards": len(shards),
         "shards_done": len(committed),
         "shards_published": len(published),
@@ -38,3 +46,14 @@ def run_status(run: str) -> dict[str, Any]:
         "source_rows": source.get("rows", 0),
         "source_rows_refused": source.get("rejected", 0) + source.get("unfit", 0),
     }
+
+
+def _whole(ledger: Ledger) -> set[str]:
+    """Names of the shards that are committed; on a disk, a power cut may have left a part torn."""
+    return {shard for shard in ledger.committed() if not ledger.store.root or ledger.is_whole(shard)}
+
+
+def _published(ledger: Ledger) -> set[str]:
+    """Names of the shards whose rows lie in the dataset or under the rejects."""
+    found = [*ledger.store.under(names.DATASET), *ledger.store.under(names.REJECTS)]
+    return {names.shard_of(each.name) for each in found if names.is_shards_own(each.name)}

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from reflash.generate.progress import ShardNow
+from reflash.printable import printable
 from reflash.publish.summary import ShardSummary
 from reflash.report.report import Report
-from reflash.report.words import ranked, share
+from reflash.report.words import counted, ranked, share
 from reflash.types import Shard
 from reflash.validate.checks import REASONS, WEIGHTS
 
 Table = list[dict[str, Any]]
 
+STATES = ("failed", "generating", "judging", "done", "waiting")
+ENGINE = 20  # characters of an engine's name, from its end
 
 VERDICTS = {
     "good": "in the dataset",
@@ -35,21 +40,51 @@ def plan_table(counts: Mapping[str, int], shards: Sequence[Shard]) -> Table:
     return rows + planned
 
 
-def shards_table(summaries: Sequence[ShardSummary]) -> Table:
-    """One row a shard, the one with the smallest share of good turns first."""
-    return [
-        {
-            "shard": ", ".join(s.shards),
-            "good share": share(s.verdicts.get("good", 0), s.turns),
-            "turns": f"{s.turns:,}",
-            **{verdict: f"{s.verdicts.get(verdict, 0):,}" for verdict in VERDICTS},
-            "mostly": next(iter(ranked(s.reasons)), ""),
-            "tokens": f"{s.output_tokens:,}",
-            "per turn": f"{s.output_tokens / max(1, s.turns):,.0f}",
-            "retried": f"{s.retried:,}",
-        }
-        for s in sorted(summaries, key=lambda s: (_good_share(s), s.shards))
-    ]
+def shards_table(now: Sequence[ShardNow], done: Mapping[str, ShardSummary], failed: Collection[str]) -> Table:
+    """One row a shard: those that failed, those under way, then the done ones, the worst first, and who waits."""
+    states = {shard.name: _state(shard, done, failed) for shard in now}
+    order = sorted(now, key=lambda s: (STATES.index(states[s.name]), _good_share(done.get(s.name)), s.name))
+    return [_shard_row(shard, states[shard.name], done.get(shard.name)) for shard in order]
+
+
+def shards_line(now: Sequence[ShardNow], done: Mapping[str, ShardSummary], failed: Collection[str]) -> str:
+    """How many shards are in which state."""
+    counts = Counter(_state(shard, done, failed) for shard in now)
+    told = [f"{counts[state]:,} {state}" for state in STATES if counts[state]]
+    return f"{counted(len(now), 'shard')}: {', '.join(told)}. What failed or is under way first, then the worst"
+
+
+def _state(shard: ShardNow, done: Mapping[str, ShardSummary], failed: Collection[str]) -> str:
+    if shard.name in done:
+        return "done"
+    if shard.name in failed:
+        return "failed"
+    return "judging" if shard.state == "generated" else shard.state
+
+
+def _shard_row(shard: ShardNow, state: str, summary: ShardSummary | None) -> dict[str, str]:
+    tokens = summary.output_tokens if summary else shard.output_tokens
+    return {
+        "shard": shard.name,
+        "state": state,
+        "rows": f"{shard.rows:,}" if state == "done" else f"{shard.rows:,} of {shard.rows_all:,}",
+        "good": share(summary.verdicts.get("good", 0), summary.turns) if summary else "",
+        "mostly": next(iter(ranked(summary.reasons)), "") if summary else "",
+        "tokens": f"{tokens:,}" if tokens else "",
+        "tok/s": f"{shard.tokens_per_s:,.0f}" if shard.output_tokens else "",
+        "tries": str(shard.tries or ""),
+        "retried": f"{summary.retried:,}" if summary else "",
+        "engine": _engines(shard.engines),
+    }
+
+
+def _engines(names: Sequence[str]) -> str:
+    """The engine that answered most, and how many others did; of an address what differs between engines."""
+    if not names:
+        return ""
+    first = printable(names[0].rpartition("://")[2].rstrip("/"), 400)
+    first = f"…{first[-ENGINE:]}" if len(first) > ENGINE else first
+    return f"{first} +{len(names) - 1}" if len(names) > 1 else first
 
 
 def verdicts_table(report: Report) -> Table:
@@ -89,5 +124,5 @@ def _leading_to(verdict: str, reasons: Mapping[str, int]) -> list[tuple[str, int
     return [(name, n) for name, n in ranked(reasons).items() if WEIGHTS.get(name, "rejected") == verdict]
 
 
-def _good_share(summary: ShardSummary) -> float:
-    return summary.verdicts.get("good", 0) / max(1, summary.turns)
+def _good_share(summary: ShardSummary | None) -> float:
+    return summary.verdicts.get("good", 0) / max(1, summary.turns) if summary else 0.0

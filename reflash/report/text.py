@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reflash.publish.summary import BIN_S, ShardSummary, bin_edge
-from reflash.report.charts import binned_lengths_chart, throughput_chart
-from reflash.report.lines import verdict_line
+from reflash.report.charts import bars_chart, binned_lengths_chart, engines_chart, throughput_chart
+from reflash.report.held import held_text
+from reflash.report.lines import drift_line, verdict_line
 from reflash.report.report import Report
 from reflash.report.tables import counted_twice, verdict_lines
-from reflash.report.words import code, duration, foreign, last_part, moment, share, table
+from reflash.report.words import block, code, duration, foreign, last_part, moment, ranked, share, table
 from reflash.validate.checks import REASONS
 
+HOW = {
+    "stop": "ended by itself",
+    "length": "cut at its budget",
+    "abort": "broken off by the engine",
+    "error": "refused",
+    "given-up": "given up",
+    "skipped": "not asked, for what came before it",
+}
 LONGEST_GAP = 6  # intervals without a token that are drawn as they were
 
 
@@ -20,11 +29,13 @@ def report_markdown(report: Report) -> str:
     parts = [
         f"# {foreign(last_part(report.source))} answered by {foreign(last_part(report.model))}",
         f"**{verdict_line(report)}**",
+        _stopped(report),
         _warnings(report),
         "## Verdicts",
         _verdicts(report),
         _output(report),
         _attempts(report),
+        held_text(report.held),
         _examples(report),
         _set_aside(report),
         "## Rows",
@@ -45,6 +56,15 @@ def _warnings(report: Report) -> str:
     return "**Look at this first**\n\n" + "\n".join(lines) if lines else ""
 
 
+def _stopped(report: Report) -> str:
+    """What ended a run too early: the sentence, then an engine's last lines as they stand in its log."""
+    if not report.stopped or report.complete:
+        return ""
+    sentence, _, log = report.stopped.partition("\n")
+    told = f"**What stopped it**\n\n{foreign(sentence, 2000)}"
+    return f"{told}\n\n{block(log)}" if log else told
+
+
 def _rows(report: Report) -> str:
     counts = [
         (f"source rows: {k}" if k != "rows" else "source rows", f"{v:,}") for k, v in report.source_counts.items()
@@ -54,16 +74,29 @@ def _rows(report: Report) -> str:
 
 
 def _verdicts(report: Report) -> str:
-    turns = report.total.turns
-    if not turns:
+    if not report.total.turns:
         return "No turn has its verdict yet." if report.planned_turns else "No turn was planned."
+    return verdicts_text(report.total)
+
+
+def verdicts_text(total: ShardSummary) -> str:
+    """Turns by verdict, as a picture and as a table with the reasons under the verdicts they lead to."""
+    turns = total.turns
     written = {"verdict": "**{}**", "reason": "`{}`", "note": "`{}` (note)"}
     rows: list[tuple[object, ...]] = [
         (written[kind].format(name), f"{n:,}", share(n, turns), meaning)
-        for kind, name, n, meaning in verdict_lines(report.total)
+        for kind, name, n, meaning in verdict_lines(total)
     ]
     told = table(("verdict or reason", "turns", "share", "meaning"), rows)
-    return "\n\n".join(part for part in (told, counted_twice(report.total)) if part)
+    return "\n\n".join(part for part in (_bars(total), told, counted_twice(total), drift_line(total)) if part)
+
+
+def _bars(total: ShardSummary) -> str:
+    """The picture: each verdict, and under it the reasons that stand behind it."""
+    counts = {
+        name if kind == "verdict" else f"… {name}": n for kind, name, n, _ in verdict_lines(total) if kind != "note"
+    }
+    return f"![Turns by verdict and reason]({bars_chart(counts, 'Turns by verdict and reason')})"
 
 
 def _output(report: Report) -> str:
@@ -76,7 +109,23 @@ def _output(report: Report) -> str:
         ("prompt tokens", f"{total.prompt_tokens:,}"),
         ("turns asked more than once", f"{total.retried:,}"),
     ]
-    return "\n\n".join(part for part in ("## Output", _charts(total), table(("what", "figure"), rows)) if part)
+    parts = ("## Output", _charts(report), _by_engine(report), ended_text(total.finish_reasons))
+    return "\n\n".join(part for part in (*parts, table(("what", "figure"), rows)) if part)
+
+
+def _by_engine(report: Report) -> str:
+    """The last attempt by engine, where there were several."""
+    attempt = report.attempt
+    if len(attempt.course) < 2:
+        return ""
+    title = f"By engine{', in the last attempt' if len(report.attempts) > 1 or report.untold_turns else ''}"
+    return f"![Output tokens a second by engine]({engines_chart(attempt.bin_s, attempt.course, title)})"
+
+
+def ended_text(finish_reasons: Mapping[str, int]) -> str:
+    """Turns by how they ended, as bars."""
+    told = {f"{HOW.get(reason, reason)} ({reason})": count for reason, count in ranked(finish_reasons).items()}
+    return f"![Turns by how they ended]({bars_chart(told, 'Turns by how they ended')})" if told else ""
 
 
 def _attempts(report: Report) -> str:
@@ -98,7 +147,8 @@ def _attempts(report: Report) -> str:
     return "## Attempts\n\n" + table(header, rows) if rows else ""
 
 
-def _charts(total: ShardSummary) -> str:
+def _charts(report: Report) -> str:
+    total = report.total
     if not total.tokens_by_time:
         return ""
     # The first and the last interval were only begun, and would show too low a rate.

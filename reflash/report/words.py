@@ -15,6 +15,13 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-!|~$^=:@])")
 # the escapes are gone), so a space of no width is put in.
 _LINKS = re.compile(r"(?<=/)(?=/)|(?<=@)|(?<=www)(?=\.)", re.IGNORECASE)
 _NO_WIDTH = "&#8203;"
+_SECRET = re.compile(
+    r"\b(?:hf_|sk-|gh[pousr]_|github_pat_|xox[a-z]-|AKIA)[\w-]{8,}|(?<=://)[^/\s@]+(?=@)|(?<=Bearer )\S+"
+)
+_NAMED_SECRET = re.compile(
+    r"""((?:api[_-]?key|access[_-]?key|auth[_-]?key|token|secret|password|passwd)["']?\s*[=:]\s*["']?)[^\s"',}]{6,}""",
+    re.IGNORECASE,
+)
 
 
 def describe(snapshot: Snapshot, judged: ShardSummary | None = None) -> str:
@@ -23,12 +30,20 @@ def describe(snapshot: Snapshot, judged: ShardSummary | None = None) -> str:
     if not snapshot.seconds and snapshot.rows < snapshot.rows_all:
         parts.append("engines are starting")
     if snapshot.tokens_per_s:
-        parts.append(f"{snapshot.tokens_per_s:,.0f} tok/s")
+        parts.append(_rate(snapshot))
     if snapshot.seconds_left:
         parts.append(f"about {duration(snapshot.seconds_left)} left")
     if judged and judged.turns:
         parts.append(f"{share(judged.verdicts.get('good', 0), judged.turns)} of {judged.turns:,} judged turns are good")
     return ", ".join(parts)
+
+
+def _rate(snapshot: Snapshot) -> str:
+    """Tokens a second in all, and of each engine where there are several: one that lags behind shows."""
+    total, each = f"{snapshot.tokens_per_s:,.0f} tok/s", [engine.tokens_per_s for engine in snapshot.engines]
+    if len(each) < 2:
+        return total
+    return f"{total} ({min(each):,.0f} to {max(each):,.0f} on each of {len(each)} engines)"
 
 
 def duration(seconds: float) -> str:
@@ -71,6 +86,11 @@ def last_part(path: str) -> str:
 def moment(unix: float) -> str:
     """A Unix time as a date and a time of day, in UTC; "" where it is 0."""
     return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(unix)) if unix else ""
+
+
+def without_secrets(text: str) -> str:
+    """A text of programs with what looks like a key, a token or a password cut out."""
+    return _NAMED_SECRET.sub(r"\1***", _SECRET.sub("***", text))
 
 
 def foreign(text: str, limit: int = 240) -> str:

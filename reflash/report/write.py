@@ -14,9 +14,11 @@ from reflash.report.report import Report, make_report
 from reflash.report.text import report_markdown
 
 
-def write_report(config: RunConfig, ledger: Ledger, summaries: Sequence[ShardSummary], attempt: Attempt) -> Report:
+def write_report(
+    config: RunConfig, ledger: Ledger, summaries: Sequence[ShardSummary], attempt: Attempt, stopped: str = ""
+) -> Report:
     """Sum up, write report.json, report.md and the dataset card. Raises RunIncomplete where counts do not add up."""
-    report = make_report(config, ledger, summaries, attempt)
+    report = make_report(config, ledger, summaries, attempt, stopped)
     ledger.write_report(report.to_json(), report_markdown(report))
     ledger.write_card(with_rows_again(dataset_card(report, config), rows_again(ledger)))
     return report

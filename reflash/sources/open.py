@@ -11,9 +11,11 @@ from reflash.errors import ConfigError, SourceAbsent, SourceError
 from reflash.sources.hub import hub_parts, hub_reference
 from reflash.sources.locate import is_pattern, locate
 from reflash.sources.raw import BrokenPart, Part
+from reflash.sources.remote import as_named, fetched
 from reflash.sources.rows import rows
 from reflash.sources.source import Source
 from reflash.sources.walk import shown
+from reflash.store.remote import is_remote
 
 __all__ = ["Source", "open_source", "open_sources", "rows"]
 
@@ -29,8 +31,13 @@ def open_source(config: SourceConfig, *, tolerant: bool = False) -> Source:
         parts, notes = hub_parts(reference, config)
         return Source(config.path, tuple(parts), tuple(notes), config.limit)
     name = shown(config.path)
-    path = _there(config.path, name)
-    found, notes = locate(path, config.split)
+    if is_remote(config.path):
+        path = fetched(config.path)
+        found, notes = locate(path, config.split)
+        found = as_named(found, path, config.path)
+    else:
+        path = _there(config.path, name)
+        found, notes = locate(path, config.split)
     for part in found:
         if isinstance(part, BrokenPart) and not tolerant:
             raise SourceError(part.why)

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import os
-import re
+import random
+import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import obstore
-from obstore.exceptions import AlreadyExistsError, BaseError
-from obstore.store import HTTPStore, LocalStore, MemoryStore, ObjectStore, from_url
+from obstore.exceptions import AlreadyExistsError, GenericError
+from obstore.store import LocalStore, ObjectStore
 
 from reflash.errors import AlreadyExists, ConfigError, StoreError
 from reflash.printable import printable
+from reflash.store.remote import FAULTS, REMEDY, open_remote, reason, without_password
 
-# A store that lacks an operation says so with Python's own error.
-_FAULTS = (BaseError, OSError, NotImplementedError)
-_REMEDY = "Give a folder, or the URL of an object store: s3://, gs:// or az://"
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+
+T = TypeVar("T")
+
+_TRIES, _FIRST_WAIT_S, _LONGEST_WAIT_S = 8, 0.2, 15.0  # of what the client itself does not try again
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +34,15 @@ class Found:
 
     name: str
     size: int  # bytes
+    modified: float = 0.0  # Unix time by the store's own clock; whole seconds in some
+    tag: str = ""  # changes whenever the object is written
 
 
 class Store:
     """The objects under one folder or URL.
 
-    Every put is whole or not there: a reader never sees half an object. Raises StoreError naming the object.
+    Every put is whole or not there: a reader never sees half an object. What a network loses is tried again for some
+    minutes. Raises StoreError naming the object.
     """
 
     def __init__(self, url: str, objects: ObjectStore, root: Path | None) -> None:
@@ -40,68 +51,102 @@ class Store:
         self._objects = objects
 
     def put_new(self, name: str, data: bytes) -> None:
-        """Write an object that must not be there yet; raises AlreadyExists."""
+        """Write an object that must not be there yet; raises AlreadyExists.
+
+        Where an answer is lost on the way, the second try finds the object of the first: the same bytes are ours.
+        """
         try:
-            obstore.put(self._objects, name, data, mode="create")
+            self._trying(lambda: obstore.put(self._objects, name, data, mode="create"))
         except AlreadyExistsError as error:
-            raise AlreadyExists(f"{self.where(name)} is there already") from error
-        except _FAULTS as error:
+            if self.root or self.get(name) != data:
+                raise AlreadyExists(f"{self.where(name)} is there already") from error
+        except FAULTS as error:
             raise self._fault("written", name, error) from error
         self._settle(name)
+
+    def check_put_new(self, name: str, data: bytes) -> None:
+        """Raise ConfigError where the store breaks the word of `put_new`; tried on an object that holds `data`."""
+        try:
+            obstore.put(self._objects, name, data, mode="create")
+        except AlreadyExistsError:
+            return
+        except FAULTS as error:
+            raise self._fault("written", name, error) from error
+        raise ConfigError(
+            f"{self.shown}: this store overwrites an object where it is told to put it only if absent"
+            " (`If-None-Match: *`), so two nodes could both believe a shard theirs: take a newer version of it, or"
+            " another store"
+        )
 
     def put(self, name: str, data: bytes) -> None:
         """Write an object of one's own, over what was there."""
         try:
-            obstore.put(self._objects, name, data)
-        except _FAULTS as error:
+            self._trying(lambda: obstore.put(self._objects, name, data))
+        except FAULTS as error:
             raise self._fault("written", name, error) from error
         self._settle(name)
 
     def get(self, name: str) -> bytes | None:
         """The object's bytes, None where there is none."""
         try:
-            return bytes(obstore.get(self._objects, name).bytes())
+            return self._trying(lambda: bytes(obstore.get(self._objects, name).bytes()))
         except FileNotFoundError:
             return None
-        except _FAULTS as error:
+        except FAULTS as error:
+            raise self._fault("read", name, error) from error
+
+    def chunks(self, name: str) -> Iterator[bytes]:
+        """The object's bytes in pieces, for one too large for memory; raises StoreError where there is none."""
+        try:
+            yield from map(bytes, obstore.get(self._objects, name).stream(min_chunk_size=1 << 20))
+        except FAULTS as error:
             raise self._fault("read", name, error) from error
 
     def tail(self, name: str, length: int) -> bytes | None:
         """The object's last bytes (fewer where it is shorter), None where there is none."""
+        found = self.find(name)
+        if found is None:
+            return None
+        start, end = max(0, found.size - length), found.size
+        if not end:
+            return b""
         try:
-            size = obstore.head(self._objects, name)["size"]
-            start = max(0, size - length)
-            return bytes(obstore.get_range(self._objects, name, start=start, end=size)) if size else b""
+            return self._trying(lambda: bytes(obstore.get_range(self._objects, name, start=start, end=end)))
         except FileNotFoundError:
             return None
-        except _FAULTS as error:
+        except FAULTS as error:
+            raise self._fault("read", name, error) from error
+
+    def find(self, name: str) -> Found | None:
+        """What the store says of an object, None where there is none."""
+        try:
+            return _found(obstore.head(self._objects, name))
+        except FileNotFoundError:
+            return None
+        except FAULTS as error:
             raise self._fault("read", name, error) from error
 
     def tag(self, name: str) -> str | None:
         """A text that changes whenever the object is written, None where there is none."""
-        try:
-            return str(obstore.head(self._objects, name)["e_tag"])
-        except FileNotFoundError:
-            return None
-        except _FAULTS as error:
-            raise self._fault("read", name, error) from error
+        found = self.find(name)
+        return None if found is None else found.tag
 
     def under(self, prefix: str) -> list[Found]:
         """All objects under a folder name, sorted by name."""
         try:
-            found = [Found(o["path"], o["size"]) for page in obstore.list(self._objects, prefix) for o in page]
-        except _FAULTS as error:
+            pages = self._trying(lambda: list(obstore.list(self._objects, prefix)))
+        except FAULTS as error:
             raise self._fault("listed", prefix, error) from error
-        return sorted(found, key=lambda o: o.name)
+        return sorted((_found(o) for page in pages for o in page), key=lambda o: o.name)
 
     def delete(self, names: list[str]) -> None:
         """Delete objects; those already gone are no fault."""
         for name in names:
             try:
-                obstore.delete(self._objects, name)
+                self._trying(partial(obstore.delete, self._objects, name))
             except FileNotFoundError:
                 continue
-            except _FAULTS as error:
+            except FAULTS as error:
                 raise self._fault("deleted", name, error) from error
 
     def where(self, name: str) -> str:
@@ -111,7 +156,7 @@ class Store:
     @property
     def shown(self) -> str:
         """The folder or URL as it may be printed and kept: one line, no password."""
-        return _shown(self.url)
+        return without_password(self.url)
 
     def _settle(self, name: str) -> None:
         """Ask a local disk to keep the object even if the power goes now."""
@@ -119,9 +164,27 @@ class Store:
             with (self.root / name).open("rb") as file:
                 os.fsync(file.fileno())
 
+    def _trying(self, call: Callable[[], T]) -> T:
+        """Call again where a network may have failed: the client does so itself only where that cannot do harm."""
+        for wait in () if self.root else _waits():
+            try:
+                return call()
+            except GenericError:
+                time.sleep(wait)
+        return call()
+
     def _fault(self, what: str, name: str, error: Exception) -> StoreError:
-        reason = printable(str(error).split("\n", 1)[0], 500)
-        return StoreError(f"{self.where(name)} could not be {what}: {reason}")
+        return StoreError(f"{self.where(name)} could not be {what}: {reason(error, self.url)}")
+
+
+def _found(entry: ObjectMeta) -> Found:
+    return Found(entry["path"], entry["size"], entry["last_modified"].timestamp(), str(entry["e_tag"]))
+
+
+def _waits() -> Iterator[float]:
+    """Seconds between tries: doubling, jittered, so that many nodes do not come back as one."""
+    for number in range(_TRIES - 1):
+        yield min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2.0**number) * random.uniform(0.5, 1.0)
 
 
 def open_store(url: str, *, create: bool = False) -> Store:
@@ -130,30 +193,16 @@ def open_store(url: str, *, create: bool = False) -> Store:
     Raises ConfigError where nothing is there, where nothing of that name can be, and where it cannot be made.
     """
     if "://" in url and not url.startswith("file://"):
-        return Store(url, _remote(url), None)
+        return Store(url, open_remote(url), None)
     root = _folder(url)
     if not root.is_dir():
         if not create:
-            raise ConfigError(f"{_shown(str(root))}: no such folder")
+            raise ConfigError(f"{without_password(str(root))}: no such folder")
         try:
             root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ConfigError(f"{_shown(str(root))} cannot be made ({error.strerror}). {_REMEDY}") from error
+            raise ConfigError(f"{without_password(str(root))} cannot be made ({error.strerror}). {REMEDY}") from error
     return Store(str(root), LocalStore(root, mkdir=True), root)
-
-
-def _remote(url: str) -> ObjectStore:
-    """The object store at a URL. Raises ConfigError where it is none in which a run can lie."""
-    try:
-        store = from_url(url)
-    except (BaseError, ValueError) as error:
-        reason = _shown(str(error).split("\n", 1)[0])  # it may repeat the URL
-        raise ConfigError(f"{_shown(url)}: no store that can be opened ({reason}). {_REMEDY}") from error
-    if isinstance(store, HTTPStore):
-        raise ConfigError(f"{_shown(url)}: a run cannot be written to a web server. {_REMEDY}")
-    if isinstance(store, MemoryStore):  # each worker process would have one of its own
-        raise ConfigError(f"{_shown(url)}: a run must outlive its process. {_REMEDY}")
-    return store
 
 
 def _folder(url: str) -> Path:
@@ -166,12 +215,9 @@ def _folder(url: str) -> Path:
             os.stat(root)  # `is_dir` would say no of a name that nothing can have
     except (ValueError, RuntimeError, OSError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise ConfigError(f"{_shown(url)}: no folder can be there ({printable(str(reason))}). {_REMEDY}") from error
+        raise ConfigError(
+            f"{without_password(url)}: no folder can be there ({printable(str(reason))}). {REMEDY}"
+        ) from error
     if path != url and not root.is_absolute():
-        raise ConfigError(f"{_shown(url)}: after file:// comes a whole path, as in file:///data/run")
+        raise ConfigError(f"{without_password(url)}: after file:// comes a whole path, as in file:///data/run")
     return root.absolute()
-
-
-def _shown(url: str) -> str:
-    """A path or URL as it may be printed: one line, not endless, no password."""
-    return printable(re.sub(r"(?<=://)[^/@]*@", "…@", url), 1000)

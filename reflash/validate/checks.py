@@ -80,7 +80,7 @@ def short(row: Row) -> bool:
     return len(row.turn.output_ids) < row.config.min_supervised
 
 
-@check("no-end", "rejected", "The engine says the turn ended, but the last emitted token does not end a turn.")
+@check("no-end", "rejected", "Said to have ended, yet its last token ends no turn: cut at a stop string, say.")
 def no_end(row: Row) -> bool:
     turn = row.turn
     ended = len(row.body) < len(turn.output_ids)
@@ -150,10 +150,22 @@ def prompt_drift(row: Row) -> bool:
 
 @check("text-mismatch", "rejected", "The tokens do not spell the text that the engine gave with them.")
 def text_mismatch(row: Row) -> bool:
+    spelled, given = _spelled_and_given(row)
+    return spelled != given and not stop_string.holds(row)
+
+
+@check("stop-string", "rejected", "The engine cut its text at a stop string; the tokens go on past it.")
+def stop_string(row: Row) -> bool:
+    spelled, given = _spelled_and_given(row)
+    return row.turn.finish_reason == "stop" and spelled != given and spelled.startswith(given)
+
+
+def _spelled_and_given(row: Row) -> tuple[str, str]:
+    """The letters of the tokens and those of the engine's text; engines asked for ids alone may send no text, or ""."""
     given = row.turn.engine_text
-    if not given or not row.in_range:  # engines asked for ids alone may send "" for text
-        return False
-    return _letters(row, "".join(row.plain)) != _letters(row, given)
+    if not given or not row.in_range:
+        return "", ""
+    return _letters(row, "".join(row.plain)), _letters(row, given)
 
 
 def _letters(row: Row, text: str) -> str:
@@ -234,7 +246,7 @@ CHECKS: tuple[Check, ...] = (
     *(prompt_too_long, refused, given_up, skipped),
     *(truncated, aborted, thinking_open, thinking_malformed, empty, short, no_end, two_ends),
     *(id_range, control_token, over_context, loop, one_token),
-    *(prompt_drift, text_mismatch, spelling_differs, tool_call_broken, history),
+    *(prompt_drift, text_mismatch, stop_string, spelling_differs, tool_call_broken, history),
     *(placeholder, undecodable, thinking_missing, thinking_empty, thinking_unasked, repeats_prompt, spells_control),
     *(unknown_tool, text_after_call, wrong_end, token_count, prompt_count),
     *(retokenized, not_exact, other_prompt),
@@ -242,6 +254,16 @@ CHECKS: tuple[Check, ...] = (
 
 REASONS: Mapping[str, str] = MappingProxyType({c.reason: c.meaning for c in CHECKS})
 """Every reason and note, and what it means to a reader."""
+
+DRIFT: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "non-canonical emission": ("retokenized",),
+        "template drift": ("prompt-drift",),
+        "control tokens in text": ("control-token", "spells-control"),
+        "stop-string cut": ("stop-string",),
+    }
+)
+"""Ways in which tokens, text and template part, and the reasons and notes that say so."""
 
 WEIGHTS: Mapping[str, Weight] = MappingProxyType({c.reason: c.weight for c in CHECKS})
 """What each of them makes of a turn that has no other."""

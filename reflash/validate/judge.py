@@ -25,17 +25,22 @@ class Judge:
         """A judge for one model; `context` in tokens of prompt and answer together."""
         return cls(Reader(renderer, learn_marks(renderer), config, context))
 
-    def conversation(self, planned: Conversation, turns: Sequence[Turn]) -> list[Judgement]:
+    def conversation(
+        self, planned: Conversation, turns: Sequence[Turn], canonical: Sequence[bool] | None = None
+    ) -> list[Judgement]:
         """Judge the turns of one conversation, in the order of their turns.
 
-        Each prompt is rendered again with the generated answers before it in place. A bad row is a verdict, never an
+        Each prompt is rendered again with the generated answers before it in place. `canonical` is what `Reader` says
+        of these turns, where it was asked about many conversations at once. A bad row is a verdict, never an
         exception; whether all turns are there is for `judge_shard` to say.
         """
-        read = [self.reader.message(turn, planned.tools) for turn in sorted(turns, key=lambda t: t.turn)]
+        known = zip(turns, self.reader.canonical(turns) if canonical is None else canonical, strict=True)
+        ordered = sorted(known, key=lambda pair: pair[0].turn)
+        read = [self.reader.message(turn, planned.tools) for turn, _ in ordered]
         judgements: list[Judgement] = []
         unfit = False
-        for turn, history in zip(read, histories(planned, read), strict=True):
-            judged = judge_row(self.reader.row(turn, history, planned.tools, unfit_history=unfit))
+        for (_, same), turn, history in zip(ordered, read, histories(planned, read), strict=True):
+            judged = judge_row(self.reader.row(turn, history, planned.tools, unfit_history=unfit, canonical=same))
             judgements.append(judged)
             unfit = unfit or judged.verdict == "rejected"
         return judgements

@@ -11,6 +11,7 @@ from reflash.render.base import Renderer
 from reflash.render.read import read_turn
 from reflash.types import Answer, Message, Turn
 from reflash.validate.marks import Marks
+from reflash.validate.retokenize import canonical_outputs
 
 UNMADE = ("error", "given-up", "skipped")  # turns without an answer
 
@@ -59,16 +60,24 @@ class Reader:
         """The turn with its ids read back as a message; as it is where its ids are not the model's."""
         return read_turn(turn, self.renderer, tools) if self._in_range(turn.output_ids) else turn
 
-    def row(self, turn: Turn, history: Sequence[Message], tools: str, *, unfit_history: bool) -> Row:
+    def output(self, turn: Turn) -> tuple[int, ...]:
+        """The ids to judge: none where there is no answer, or an id is none of the model's."""
+        in_range = self._in_range(turn.output_ids) and self._in_range(turn.prompt_ids)
+        return turn.output_ids if in_range and turn.finish_reason not in UNMADE else ()
+
+    def canonical(self, turns: Sequence[Turn]) -> list[bool]:
+        """Whether each turn's text encodes to its own ids; the more turns at once, the faster."""
+        return canonical_outputs([self.output(turn) for turn in turns], self.renderer, self.marks.control)
+
+    def row(self, turn: Turn, history: Sequence[Message], tools: str, *, unfit_history: bool, canonical: bool) -> Row:
         """Read a turn (its message read already); `history` holds the messages before it, new answers in place."""
         made = turn.finish_reason not in UNMADE
         in_range = self._in_range(turn.output_ids) and self._in_range(turn.prompt_ids)
-        output = turn.output_ids if made and in_range else ()
+        output = self.output(turn)
         found = self.marks.control.intersection(output)
         body = output[:-1] if output and output[-1] in self.marks.stops else output
         thinking_at = tuple(_positions(body, found & self.marks.thinking))
-        runs = list(_plain_runs(output, found))
-        plain = tuple(self.renderer.decode(run) for run in runs)
+        plain = tuple(self.renderer.decode(run) for run in _plain_runs(output, found))
         return Row(
             turn=turn,
             marks=self.marks,
@@ -85,7 +94,7 @@ class Reader:
             thinking_at=thinking_at,
             answer=body[thinking_at[-1] + 1 :] if thinking_at else body,
             plain=plain,
-            canonical=all(self.renderer.encode(t) == list(run) for t, run in zip(plain, runs, strict=True)),
+            canonical=canonical,
             spelled=self.renderer.answer(turn.prompt_ids, output, tools) if output and not turn.exact else None,
         )
 

@@ -30,15 +30,17 @@ def judge_shard(
     where a Turn is of no planned conversation. `regenerate_calls` as it was planned with.
     """
     judge = Judge.make(renderer, config, context)
-    by_conversation: dict[str, list[Turn]] = defaultdict(list)
-    for turn in turns:
-        by_conversation[turn.conversation].append(turn)
+    made = list(turns)
+    by_conversation: dict[str, list[tuple[Turn, bool]]] = defaultdict(list)
+    for turn, canonical in zip(made, judge.reader.canonical(made), strict=True):
+        by_conversation[turn.conversation].append((turn, canonical))
     judgements: list[Judgement] = []
     for one in planned:
         conversation = one.conversation
-        made = by_conversation.pop(conversation.id, [])
-        _require_whole(conversation.turns(regenerate_calls=regenerate_calls), conversation, made)
-        judgements += judge.conversation(conversation, made)
+        found = by_conversation.pop(conversation.id, [])
+        own = [turn for turn, _ in found]
+        _require_whole(conversation.turns(regenerate_calls=regenerate_calls), conversation, own)
+        judgements += judge.conversation(conversation, own, [canonical for _, canonical in found])
     if by_conversation:
         name, rest = next(iter(by_conversation.items()))
         raise RunIncomplete(

@@ -35,7 +35,10 @@ def server(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[S
 
 @pytest.fixture(scope="module")
 def run(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """60 rows in 6 shards; some answers are cut at their budget, so that there is something to reject."""
+    """60 rows in 5 shards, since a page lists 20 task runs.
+
+    Some answers are cut at their budget, so that there is something to reject.
+    """
     folder = tmp_path_factory.mktemp("work")
     source = conversations_file(folder / "talks.jsonl", 57)
     evil = [{"id": f"evil-{n}", "messages": [{"role": "user", "content": f"{n} {SPITEFUL}"}]} for n in range(3)]
@@ -54,12 +57,12 @@ def run(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Run:
         "engine": {"kind": "scripted", "width": 8},
         "thinking": {"mode": "off"},
         "sampling": {"max_new_tokens": 28},
-        "plan": {"shard_rows": 10, "workers": 1},
+        "plan": {"shard_rows": 12, "workers": 1},
     }
     path = folder / "config.yaml"
     path.write_text(json.dumps(config))  # JSON is YAML
     server.reflash("regenerate", str(path), timeout=240)
-    return run_named(server, folder / "browsed", "browsed · smol")
+    return run_named(server, folder / "browsed", "browsed · smol · 60 rows")
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,12 @@ pytestmark = [
 ]
 
 WAIT_MS = 15_000
-CHARTS = ("Output tokens a second over time", "Turns by output length in tokens")
+CHARTS = (
+    "Output tokens a second over time",
+    "Turns by output length in tokens",
+    "Turns by how they ended",
+    "Turns by verdict and reason",
+)
 # Prefect's own: icons it does not ship, its statistics, and the task of an artifact that no task made.
 OF_THE_UI = re.compile(r"favicon|completed\.svg|amplitude\.com|/api/task_runs/filter")
 
@@ -56,7 +61,7 @@ def test_a_run_is_found_by_its_name_and_opens(server: Server, run: Run, open_tab
     page = open_tab(f"{server.url}/v2/runs").page
     seen(page.get_by_role("link", name=run.name)).click()
     page.wait_for_url(f"{run.page}**")
-    seen(page.get_by_text("20 Task runs"))
+    seen(page.get_by_text("18 Task runs"))
     page.wait_for_function("title => document.title.startsWith(title)", arg=f"Flow Run: {run.name}")
     assert {run.name, "reflash", "Completed"} <= set(page.get_by_role("main").inner_text().splitlines())
 
@@ -64,7 +69,8 @@ def test_a_run_is_found_by_its_name_and_opens(server: Server, run: Run, open_tab
 def test_every_stage_of_every_shard_stands_in_the_task_runs(run: Run, open_tab: Opener) -> None:
     page = open_tab(f"{run.page}?tab=TaskRuns").page
     shards = [f"{n:05}" for n in range(run.report["shards"])]
-    wanted = {"plan", "report"} | {f"{stage} {s}" for stage in ("generate", "validate", "publish") for s in shards}
+    stages = {f"{stage} {s}" for stage in ("generate", "validate", "publish") for s in shards}
+    wanted = {"look at this machine", "plan", "report"} | stages
     seen(page.get_by_text(f"({len(wanted)} Completed)"))
     links = page.get_by_role("tabpanel").get_by_role("link")
     assert wanted <= {link.inner_text() for link in links.all()}
@@ -76,13 +82,14 @@ def test_the_artifacts_tab_says_in_a_line_each_how_the_run_came_out(run: Run, op
     for key, said in {
         "plan": "60 rows read; 60 conversations",
         "progress": "60 of 60 conversations, .*of 60 judged turns are good",
-        "shards": "the worst first",
+        "shards": "5 shards: 5 done",
         "verdicts": "by verdict and reason",
         "report": f"{run.report['good']} of 60 turns",
     }.items():
         card = cards.filter(has=page.get_by_role("heading", name=key, exact=True))
         seen(card.filter(has_text=re.compile(said)))
-    assert cards.count() == 5
+    assert {"machine", "machine-findings"} < set(run.artifacts)
+    assert cards.count() == 7
 
 
 def test_progress_stands_at_100_percent(run: Run, open_tab: Opener) -> None:
@@ -113,11 +120,12 @@ def test_the_shards_table_has_one_row_a_shard_with_the_worst_first(run: Run, ope
     page = open_tab(run.artifacts["shards"]).page
     rows = rows_of(page.get_by_role("table"))
     assert sorted(cells[0] for cells in rows) == [f"{n:05}" for n in range(run.report["shards"])]
-    shares = [float(cells[1].rstrip("%")) for cells in rows]
+    assert {cells[1] for cells in rows} == {"done"}
+    shares = [float(cells[3].rstrip("%")) for cells in rows]
     assert shares == sorted(shares)
 
 
-@pytest.mark.parametrize(("key", "last"), [("plan", "count"), ("shards", "retried"), ("verdicts", "share")])
+@pytest.mark.parametrize(("key", "last"), [("plan", "count"), ("shards", "engine"), ("verdicts", "share")])
 def test_no_figure_of_a_table_is_cut_off(run: Run, open_tab: Opener, key: str, last: str) -> None:
     table = seen(open_tab(run.artifacts[key]).page.get_by_role("table"))
     beyond = """(table, last) => {
@@ -134,10 +142,10 @@ def test_the_logs_tell_the_run_in_a_line_an_event(run: Run, open_tab: Opener) ->
     told = "\n".join(lines)
     assert len(lines) < 40
     for event in (
-        r"Plan: 60 rows read; 60 conversations, 60 turns to generate, in 6 shards",
+        r"Plan: 60 rows read; 60 conversations, 60 turns to generate, in 5 shards",
         r"Engines ready after \d+ s: 1 × scripted",
-        r"Shard 00005 committed: 10 conversations",
-        r"Shard 00005: 10 turns, \d+ tokens; \d+ good, \d+ rejected \(truncated \d+\)",
+        r"Shard 00004 committed: 12 conversations",
+        r"Shard 00004: 12 turns, \d+ tokens; \d+ good, \d+ rejected \(truncated \d+\)",
         rf"{run.report['good']} of 60 turns .* are fit to train on\. Report: .*report\.md",
     ):
         assert re.search(event, told), event
@@ -165,7 +173,7 @@ def test_the_pictures_of_the_readme_are_taken(
     if os.environ.get("REFLASH_SCREENSHOTS"):
         demo, folder = tmp_path_factory.mktemp("demo") / "demo", ROOT / "docs" / "images"
         server.reflash("demo", "--run", str(demo), timeout=500)
-        shown = run_named(server, demo, "demo · HuggingFaceTB/SmolLM2-135M-Instruct")
+        shown = run_named(server, demo, "demo · HuggingFaceTB/SmolLM2-135M-Instruct · 128 rows")
     folder.mkdir(parents=True, exist_ok=True)
     page = open_tab(f"{shown.page}?tab=Logs", height=1110).page
     seen(page.get_by_text("Plan:"))

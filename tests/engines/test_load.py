@@ -35,3 +35,19 @@ def test_what_a_server_does_not_say_is_unknown() -> None:
 
 def test_a_page_of_something_else_says_nothing() -> None:
     assert read_load("<html>404</html>", Vllm.metrics) == Load()
+
+
+SGLANG = """sglang:num_running_reqs{engine_type="unified",model_name="m"} 46.0
+sglang:generation_tokens_total{model_name="m"} 700.0
+sglang:realtime_tokens_total{mode="prefill_compute",model_name="m"} 9000.0
+sglang:realtime_tokens_total{mode="decode",model_name="m"} 1234.0
+"""
+
+
+def test_tokens_of_every_step_count_before_those_of_requests_that_ended() -> None:
+    """Two answers had ended when 46 were half made: a count by ends says that hardly anything is done."""
+    found = read_load(SGLANG, Sglang.metrics)
+    assert (found.generated, found.late) == (1234, False)
+    without = "".join(line for line in SGLANG.splitlines(keepends=True) if "realtime" not in line)
+    found = read_load(without, Sglang.metrics)
+    assert (found.generated, found.late) == (700, True)

@@ -63,13 +63,20 @@ def dataset(run: Path) -> list[dict[str, Any]]:
 def test_token_rows_are_what_was_emitted_and_no_more(run: Path, tmp_path: Path, form: str) -> None:
     keys = ("input_ids", "loss_mask")
     rows = exported(run, form, tmp_path)
+    assert export_run(str(run), form, tmp_path / "again").longest == max(len(row["input_ids"]) for row in rows)
     assert rows == [{key: row[key] for key in keys} for row in dataset(run)]
     for row, whole in zip(rows, dataset(run), strict=True):
         assert sum(row["loss_mask"]) == whole["completion_tokens"]  # no line feed behind the end mark
 
 
 @pytest.mark.parametrize(
-    ("form", "key"), [("specforge-conversations", "conversations"), ("automodel", "messages"), ("messages", "messages")]
+    ("form", "key"),
+    [
+        ("specforge-conversations", "conversations"),
+        ("deepspec", "conversations"),
+        ("automodel", "messages"),
+        ("messages", "messages"),
+    ],
 )
 def test_conversations_keep_calls_and_tools_and_have_no_empty_keys(
     run: Path, tmp_path: Path, form: str, key: str
@@ -83,10 +90,24 @@ def test_conversations_keep_calls_and_tools_and_have_no_empty_keys(
         {"role": "tool", "content": "found", "tool_call_id": "c1", "name": "look"},
     )
     assert (answer["role"], bool(answer["content"])) == ("assistant", True)
-    assert json.loads(rows["tools"]["tools"])[0]["function"]["name"] == "look"
+    if form != "deepspec":  # which has no key for them
+        assert json.loads(rows["tools"]["tools"])[0]["function"]["name"] == "look"
     assert not any(value in (None, []) for row in rows.values() for message in row[key] for value in message.values())
     assert (tmp_path / "out.jsonl").read_bytes().isascii()
-    assert ("status" in rows["one"]) == (form == "specforge-conversations")
+    assert ("status" in rows["one"]) == (form in ("specforge-conversations", "deepspec"))
+
+
+def test_deepspec_has_the_thinking_under_its_own_key_and_under_the_template_s() -> None:
+    message = {"role": "assistant", "content": "Paris.", "reasoning_content": "France.", "tool_calls": [], "name": None}
+    line = FORMATS["deepspec"].line({"id": "a", "messages": [{"role": "user", "content": "Where?"}, message]})
+    assert json.loads(line) == {
+        "id": "a",
+        "status": "success",
+        "conversations": [
+            {"role": "user", "content": "Where?"},
+            {"role": "assistant", "content": "Paris.", "reasoning_content": "France.", "thinking": "France."},
+        ],
+    }
 
 
 def test_what_was_exported_is_read_back_as_the_same_conversations(run: Path, tmp_path: Path) -> None:

@@ -34,9 +34,11 @@ def document(folder: Path, facts: Facts) -> str:
         ({}, 0, "\npass: "),
         ({"cards__1__persistence": False}, 1, "warn     cards.persistence    GPU 1: off"),
         ({"cards__1__mig": True, "cards__2__persistence": None}, 2, "remedy: sudo nvidia-smi -i GPU -mig 0"),
-        ({"cards__1__mig": None}, 3, "unknown  cards.mig            GPU 1: mig could not be read"),
+        ({"python__torch__archs": None}, 3, "unknown  python.archs         torch does not tell its architectures"),
+        ({"cards__1__mig": None}, 0, "unknown  cards.mig            GPU 1: mig could not be read"),
+        ({"cards__0__xids": None, "cards__1__persistence": False}, 1, "unknown  cards.xid"),
     ],
-    ids=["pass", "warn", "fail", "unknown"],
+    ids=["pass", "warn", "fail", "unknown", "not needed", "not needed and a warning"],
 )
 def test_the_worst_finding_is_the_exit_code(tmp_path: Path, fault: dict[str, object], code: int, words: str) -> None:
     answer = audit(tmp_path, "--facts", document(tmp_path, recorded("pro6000x4", **fault)))
@@ -60,5 +62,5 @@ def test_what_cannot_be_audited_is_one_message(tmp_path: Path) -> None:
     strange = audit(tmp_path, "--engine", "ollama")
     assert (absent.returncode, strange.returncode) == (3, 2)
     assert "cannot be read" in absent.stderr
-    assert "none of llamacpp, vllm, sglang" in strange.stderr
+    assert "--engine: Input should be 'llamacpp', 'vllm', 'sglang' or 'endpoint'" in strange.stderr
     assert "Traceback" not in absent.stderr + strange.stderr

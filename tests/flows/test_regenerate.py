@@ -120,3 +120,50 @@ def test_the_ui_gets_tables_progress_and_a_report_with_charts(tmp_path: Path) ->
     assert len(keys["report"].data) < 1_000_000
     progress = next(a for a in found if a.type == "progress")
     assert progress.data == 100
+
+
+def test_while_a_run_goes_its_page_stands_where_the_report_will_and_its_shards_in_a_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from prefect import runtime
+    from prefect.client.orchestration import get_client
+
+    from flows import watch
+    from flows.regenerate import regenerate
+
+    for name, seconds in {"TICK_S": 0.2, "TABLE_S": 0.5, "PAGE_S": 1.0}.items():
+        monkeypatch.setattr(watch, name, seconds)
+    seen: dict[str, set[str]] = {}
+
+    def look(_: object) -> None:
+        with get_client(sync_client=True) as client:
+            for found in client.read_artifacts(limit=200):
+                if found.key and str(found.flow_run_id) == runtime.flow_run.id:
+                    seen.setdefault(found.key, set()).add(str(found.data))
+
+    watch.listeners.append(look)
+    try:
+        run = settings(tmp_path, 24, engine={"kind": "scripted", "script": "slow", "width": 2})
+        state = regenerate(run, return_state=True)
+    finally:
+        watch.listeners.remove(look)
+    assert state.is_completed()
+    assert "generating" in "".join(seen["shards"])
+    assert len(seen["report"]) > 1
+    assert all("Under way" in text for text in seen["report"])
+    with get_client(sync_client=True) as client:
+        found = [a for a in client.read_artifacts(limit=200) if a.flow_run_id == state.state_details.flow_run_id]
+    [report] = [str(a.data) for a in found if a.key == "report"]
+    [shards] = [str(a.data) for a in found if a.key == "shards"]
+    assert "Under way" not in report
+    assert "generating" not in shards
+
+
+def test_the_run_is_named_by_its_folder_its_model_and_its_rows(tmp_path: Path) -> None:
+    from prefect.client.orchestration import get_client
+
+    from flows.regenerate import regenerate
+
+    state = regenerate(settings(tmp_path, 3), return_state=True)
+    with get_client(sync_client=True) as client:
+        assert client.read_flow_run(state.state_details.flow_run_id).name == "run · smol · 3 rows"

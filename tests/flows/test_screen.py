@@ -95,6 +95,11 @@ def test_a_finished_run_shows_its_verdicts_and_its_rate(shown: io.StringIO) -> N
     assert "1,500 tokens in 5 s: 300 tok/s" in shown.getvalue().replace(ESC + "[0m", "").replace(ESC + "[1;36m", "")
 
 
+def test_a_reason_that_hits_too_many_is_the_first_thing_to_look_at(shown: io.StringIO) -> None:
+    screen.show_report(report(summary(verdicts={"good": 9, "rejected": 1}, reasons={"loop": 1}), alarms=("loop",)))
+    assert "Look at this first: loop on 1 of 10 turns" in shown.getvalue()
+
+
 def test_the_bar_says_that_engines_start_before_it_says_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     written = io.StringIO()
     monkeypatch.setattr(screen, "err", Console(file=written, force_terminal=True, width=200))

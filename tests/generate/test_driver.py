@@ -47,7 +47,7 @@ def drive(ledger: Ledger, engines: list[Engine], scenario: Scenario, settings: R
     """Run a scenario on a driver, and close it."""
 
     async def run() -> None:
-        driver = Driver(settings or config(ledger.where), ledger, FakeRenderer(), engines, Progress(0))
+        driver = Driver(settings or config(ledger.where), ledger, FakeRenderer(), engines, Progress())
         try:
             await scenario(driver)
         finally:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from contextlib import closing
 from functools import partial
 
 import pytest
 
-from reflash.errors import WorkerDied
+from reflash.errors import RunStopped, WorkerDied
 from reflash.pool import WorkerPool
 
 
@@ -27,3 +28,14 @@ def test_a_killed_worker_is_told_with_a_remedy_and_replaced() -> None:
 def test_results_come_in_the_order_of_the_calls() -> None:
     with closing(WorkerPool(2)) as pool:
         assert list(pool.in_order(partial(pool.submit, abs, -n) for n in range(20))) == list(range(20))
+
+
+def test_a_closed_pool_begins_nothing_more_and_says_so_to_those_who_wait() -> None:
+    pool = WorkerPool(1)
+    pool.run(abs, -3)
+    waiting = [pool.submit(time.sleep, 0.2) for _ in range(20)]  # two or three of them are with the worker already
+    pool.close()
+    with pytest.raises(RunStopped):
+        pool.result(waiting[-1])
+    with pytest.raises(RunStopped):
+        pool.run(abs, -3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,15 @@ def test_reports_of_the_first_version_knew_one_attempt_without_its_end() -> None
     assert attempts_in(old) == (Attempt(1, 5, 2.0, ("1 × x",), ended=0.0),)
     assert attempts_in({"attempt": old["attempt"] | {"output_tokens": 0}}) == ()
     assert attempts_in(None) == ()
+
+
+def test_the_course_of_the_last_attempt_is_kept_and_shown_by_engine(tmp_path: Path) -> None:
+    course = {"gpu/0": (10, 20, 30), "gpu/1": (10, 0, 0)}
+    first = Attempt(1, 100, 10.0, ("2 × x",), ended=1.0, bin_s=10.0, course=course)
+    found = after(tmp_path, first, replace(first, ended=2.0))
+    assert [dict(a.course) for a in found.attempts] == [{}, course]
+    assert attempts_in(json.loads(json.dumps(found.to_json()))) == found.attempts
+    assert "a second by engine]" in report_markdown(found)
 
 
 def test_engines_are_counted_by_the_version_they_name_made_fit_to_print() -> None:

@@ -9,9 +9,17 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from reflash.report.charts import MAX_BARS, POINTS, bars_chart, binned_lengths_chart, lengths_chart, throughput_chart
+from reflash.report.charts import (
+    MAX_BARS,
+    POINTS,
+    bars_chart,
+    binned_lengths_chart,
+    engines_chart,
+    lengths_chart,
+    throughput_chart,
+)
 
-LIMIT = 100_000  # characters of a data URI
+LIMIT = 250_000  # characters of a data URI; eight lines of noise are the most
 
 
 def pixels(uri: str) -> np.ndarray:
@@ -39,6 +47,9 @@ def charts() -> dict[str, str]:
     return {
         "throughput": throughput_chart([10.0 * i for i in range(len(rates))], rates),
         "lengths": lengths_chart([int(n) for n in rng.lognormal(6, 1.2, 20_000)]),
+        "engines": engines_chart(30.0, {f"vllm:_model_$x$/{n}": rates[n * 360 :][:360] for n in range(8)}),
+        "one engine": engines_chart(30.0, {"llama.cpp": rates[:360]}),
+        "many engines": engines_chart(30.0, {f"{n}": rates[n * 360 :][:360] for n in range(64)}),
         "bars": bars_chart({f"reason-{i}": 10_000 // (i + 1) for i in range(200)}),
     }
 

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
-from reflash.generate.progress import Snapshot
-from reflash.report.lines import alarm_lines, commit_line, plan_line, shard_line, verdict_line
+from dataclasses import replace
+
+from reflash.generate.progress import EngineNow, Snapshot
+from reflash.report.lines import alarm_lines, commit_line, drift_line, plan_line, shard_line, verdict_line
 from reflash.report.words import describe
 from reflash.types import Shard
 from reflash.validate.checks import REASONS
@@ -60,11 +62,25 @@ def test_an_alarm_says_how_many_and_what_it_means() -> None:
     assert alarm_lines(("loop",), {"loop": 5, "empty": 1}, 10) == [f"loop on 5 of 10 turns: {REASONS['loop']}"]
 
 
+def test_drift_is_told_by_kind_with_what_was_looked_for_and_not_found() -> None:
+    some = summary(turns=200, reasons={"prompt-drift": 3, "spells-control": 2, "loop": 9}, notes={"retokenized": 50})
+    assert drift_line(some).endswith(
+        "non-canonical emission 50 (25.0%), template drift 3 (1.5%), control tokens in text 2 (1.0%),"
+        " stop-string cut 0 (0.0%)."
+    )
+    assert "agree on every turn" in drift_line(summary(reasons={"loop": 9}))
+
+
 def test_progress_says_how_far_how_fast_how_long_and_how_good() -> None:
     judged = summary(verdicts={"good": 9, "rejected": 1})
     assert describe(snapshot(500), judged) == (
         "500 of 2,000 conversations, 1,234 tok/s, about 4 min 10 s left, 90.0% of 10 judged turns are good"
     )
+
+
+def test_progress_of_several_engines_says_how_far_apart_they_are() -> None:
+    engines = tuple(EngineNow(f"gpu/{n}", 64, 10, 1000, rate) for n, rate in enumerate((620.0, 614.4, 0.0)))
+    assert "1,234 tok/s (0 to 620 on each of 3 engines), " in describe(replace(snapshot(500), engines=engines))
 
 
 def test_progress_says_only_what_is_known() -> None:

@@ -15,6 +15,7 @@ from tests.validate.making import (
     TOOLS,
     asked,
     ended,
+    ids,
     judge_conversation,
     judged,
     thought,
@@ -51,7 +52,14 @@ def test_a_later_prompt_is_rendered_with_the_generated_history() -> None:
 
 def test_text_other_than_the_tokens_spell_is_a_mismatch() -> None:
     assert judged(ended("Paris."), engine_text="Rome.").reasons == ("text-mismatch",)
-    assert judged(ended("Paris. ", "And Rome."), engine_text="Paris.").reasons == ("text-mismatch",)
+    assert judged(ended("Paris."), engine_text="Paris. And Rome.").reasons == ("text-mismatch",)
+
+
+def test_text_that_ends_before_its_tokens_do_was_cut_at_a_stop_string() -> None:
+    assert judged(ended("Paris. ", "And Rome."), engine_text="Paris.").reasons == ("stop-string",)
+    assert judged(ids("Paris.\nUser:"), engine_text="Paris.").reasons == ("no-end", "stop-string")
+    broken_off = judged(ended("Paris. ", "And Rome."), engine_text="Paris.", finish_reason="abort")
+    assert broken_off.reasons == ("aborted", "text-mismatch")
 
 
 @pytest.mark.parametrize(

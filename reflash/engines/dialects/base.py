@@ -10,11 +10,12 @@ from reflash.types import Completion, Prompt
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Names in a server's `/metrics` page, "" where it has none."""
+    """Names in a server's `/metrics` page, "" where it has none; `name{label="value"}` takes only those samples."""
 
     running: str = ""  # gauge: requests being decoded
     waiting: str = ""  # gauge: requests queued
-    generated: str = ""  # counter: tokens emitted since the start
+    generated: str = ""  # counter: tokens emitted since the start, with every step
+    generated_late: str = ""  # the same, but of a request when it ends: only where there is no other
     cache: str = ""  # gauge: share of the KV cache in use, 0 to 1
     preempted: str = ""  # counter: requests thrown out of the batch and computed again
 

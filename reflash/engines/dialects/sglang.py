@@ -33,7 +33,8 @@ class Sglang:
     metrics = Metrics(
         running="sglang:num_running_reqs",
         waiting="sglang:num_queue_reqs",
-        generated="sglang:generation_tokens_total",
+        generated='sglang:realtime_tokens_total{mode="decode"}',
+        generated_late="sglang:generation_tokens_total",
         cache="sglang:token_usage",
     )
 

@@ -27,7 +27,9 @@ def sglang_command(asked: Asked, port: int, key: str) -> Command:
     if "--enable-deterministic-inference" not in config.args:
         reasons.append("seeds have no effect: SGLang heeds them only with --enable-deterministic-inference in `args`")
     switches = ["--enable-metrics", "--skip-server-warmup"]
-    if asked.facts.hybrid:
+    if config.prefix_caching == "off":
+        switches.append("--disable-radix-cache")
+    elif asked.facts.hybrid and config.prefix_caching == "auto":
         switches.append("--disable-radix-cache")
         reasons.append(
             f"--disable-radix-cache: without it a request of {asked.facts.model_type} takes five state slots "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from reflash.engines.serve.command import LOOPBACK, Asked, Command, quiet
 
 KEY = "VLLM_API_KEY"
+PREFIXES = {"on": ["--enable-prefix-caching"], "off": ["--no-enable-prefix-caching"]}
 CPU_CACHE_GIB = "4"  # by default it would be the larger part of the machine's memory
 
 
@@ -41,7 +42,7 @@ def vllm_command(asked: Asked, port: int, key: str) -> Command:
 
 
 def _of_the_model(asked: Asked) -> tuple[list[str], list[str]]:
-    flags, reasons = [], []
+    flags, reasons = list(PREFIXES.get(asked.config.prefix_caching, ())), []
     kind = asked.facts.model_type
     if asked.facts.multimodal and kind.startswith("qwen3_"):
         flags.append("--language-model-only")
