@@ -215,15 +215,15 @@ async def test_an_id_that_the_model_does_not_have_is_never_sent(model: str, tmp_
 
 async def test_every_request_under_a_death_is_told_of_it_however_late_it_looks(model: str, tmp_path: Path) -> None:
     plan = await prepare(config(model), 512, tmp_path, TwoCards())
-    engine = KeptEngine(await launch_server(plan, 0, tmp_path), partial(launch_server, plan, 0, tmp_path))
+    first = await launch_server(plan, 0, tmp_path)
+    engine = KeptEngine(first, partial(launch_server, plan, 0, tmp_path))
 
     async def ask(after_s: float) -> None:
         await asyncio.sleep(after_s)
         await engine.generate(prompt(5))
 
     try:
-        [guard] = [p.pid for p in descendants(os.getpid()) if p.parent == os.getpid()]
-        [server] = [p.pid for p in descendants(guard) if p.parent == guard]
+        [server] = [p.pid for p in descendants(first.pid) if p.parent == first.pid]
         os.kill(server, signal.SIGKILL)
         told = await asyncio.gather(*(ask(n / 200) for n in range(60)), return_exceptions=True)
     finally:
