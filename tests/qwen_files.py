@@ -5,11 +5,13 @@ The packages are looked up, never imported. A test that needs one skips where it
 
 from __future__ import annotations
 
+import atexit
 import base64
 import json
 import shutil
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -62,23 +64,31 @@ def qwen36_tokenizer_folder(tmp: Path) -> Path:
 
 
 def _folder(folder: Path, package: str, inside: str, split: str, control: tuple[str, ...]) -> Path:
-    if folder.exists():
-        return folder
+    if not folder.exists():
+        copy = Path(tempfile.mkdtemp(dir=folder.parent))
+        shutil.copytree(_made(package, inside, split, control), copy, dirs_exist_ok=True)
+        try:
+            copy.rename(folder)
+        except OSError:  # another session was first
+            shutil.rmtree(copy)
+    return folder
+
+
+@cache
+def _made(package: str, inside: str, split: str, control: tuple[str, ...]) -> Path:
+    """The files, made once a process."""
     spec = find_spec(package)
     if spec is None or spec.origin is None:
         pytest.skip(f"the package {package.replace('_', '-')} is missing, and with it the rank file {inside}")
     ranks = _ranks(Path(spec.origin).parent / inside)
-    making = Path(tempfile.mkdtemp(dir=folder.parent))
-    (making / "tokenizer.json").write_text(json.dumps(_tokenizer(ranks, split, control), ensure_ascii=False))
+    made = Path(tempfile.mkdtemp(prefix="tokenizer-"))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    (made / "tokenizer.json").write_text(json.dumps(_tokenizer(ranks, split, control), ensure_ascii=False))
     if control == CONTROL:
-        (making / "chat_template.jinja").write_text(QWEN3_TEMPLATE.read_text())
-    (making / "generation_config.json").write_text(json.dumps({"eos_token_id": [len(ranks) + 2, len(ranks)]}))
-    (making / "tokenizer_config.json").write_text('{"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>"}')
-    try:
-        making.rename(folder)
-    except OSError:  # another session was first
-        shutil.rmtree(making)
-    return folder
+        (made / "chat_template.jinja").write_text(QWEN3_TEMPLATE.read_text())
+    (made / "generation_config.json").write_text(json.dumps({"eos_token_id": [len(ranks) + 2, len(ranks)]}))
+    (made / "tokenizer_config.json").write_text('{"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>"}')
+    return made
 
 
 def _ranks(path: Path) -> dict[bytes, int]:

@@ -119,6 +119,7 @@ def test_a_set_with_data_of_somebody_else_is_left_alone(run: Path, hub: tuple[Ke
     assert kept.sets["own/set"] == {"data/mine.parquet": b"", "README.md": b"mine"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("repo", "token", "said"),
     [("own/set", "hf_wrong", "HF_TOKEN to a token that may write"), ("a/b/c", TOKEN, "a/b/c")],
