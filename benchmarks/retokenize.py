@@ -175,6 +175,7 @@ def _answers(megabytes: float, source: str, encoder: Encoder) -> Answers:
         if other:
             at = max(range(len(run)), key=lambda i: len(encoder.decode([int(run[i])])))
             letters = [i for letter in encoder.decode([int(run[at])]) for i in encoder.encode_plain(letter)]
+            other = letters != [int(run[at])]  # a run of digits alone is spelled by letters as it is
             run = np.concatenate([run[:at], np.array(letters, np.int32), run[at + 1 :]])
         texts.append(text)
         runs.append(run)

@@ -15,7 +15,9 @@ from reflash.render.fast import NOWHERE, FastTokenizer, Runs, fast_tokenizer
 
 log = logging.getLogger(__name__)
 
-BLOCK = 2**18  # ids at a time: with their text they take some 5 MB
+# Ids at a time; with their text they take some 30 MB. Much smaller ones do not overlap: whoever wants the interpreter's
+# lock waits for up to 5 ms, many times a block.
+BLOCK = 2**21
 
 
 class Retokenizer:
