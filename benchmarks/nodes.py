@@ -1,32 +1,30 @@
-"""Several nodes at one run: one killed, one stopped for longer than its claims last, one late; and how they add up.
+"""Several nodes at one run: rehearsals with accidents, and how several add up.
 
-usage: uv run python benchmarks/nodes.py [--rehearsals 2] [--rates] [--rows 1500] [--s3] [--seed 0] [--bench FOLDER]
+usage: uv run python benchmarks/nodes.py [--rehearsals 2] [--lanes 2] [--seed 0] [--bench FOLDER]
+       uv run python benchmarks/nodes.py --rates [--rows 800]
 
-Each node is a process, `reflash node`, with a scripted engine of its own (its answers begin with the hash of their
-prompt). Exits 1 where a row is lost, doubled or wrong, or where 2 and 4 nodes give less than 1.95 and 3.8 times one.
+A rehearsal is `reflash regenerate` with a Prefect server on PostgreSQL, a run in an S3 store, and three machines, each
+a network of its own in which a Prefect worker starts its node: one is killed, one is cut off for a minute and comes
+back, one joins late (needs root, `postgres` and moto). Engines are scripted; their answers begin with the hash of their
+prompt. Exits 1 where a row is lost, doubled or wrong, or where 2 and 4 nodes give less than 1.95 and 3.8 times one.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import random
-import signal
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from accidents import rehearsals
 from kill import _row
-from s3 import s3_server
+from network import enter_own_network
 from scripted import HERE, mock_engine, shared_bench
 
 from reflash.config.load import parse_config
@@ -34,75 +32,47 @@ from reflash.ledger.ledger import Ledger, open_ledger
 from reflash.plan.plan import plan_run
 from reflash.pool import WorkerPool
 
-WIDTH, HEARTBEAT_S, EXPIRY_S = 32, 0.5, 3.0
-ENGINE = ["--slots", str(WIDTH), "--median", "100", "--p99", "500", "--max-len", "8192", "--rate"]
+WIDTH = 32
+ENGINE = ["--slots", str(WIDTH), "--median", "100", "--p99", "250", "--max-len", "8192", "--rate", "40"]
 LEAST = {2: 1.95, 4: 3.8}
 
 
 def main() -> None:
-    """Rehearse, measure, say."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Rehearse or measure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rehearsals", type=int, default=2)
-    parser.add_argument("--rates", action="store_true", help="measure 1, 2 and 4 nodes")
-    parser.add_argument("--rows", type=int, default=1500, help="of a rehearsal; of each node where rates are measured")
-    parser.add_argument("--s3", action="store_true", help="the run lies in an S3 store on this machine")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--lanes", type=int, default=2, help="rehearsals side by side")
+    parser.add_argument("--rates", action="store_true", help="measure 1, 2 and 4 nodes instead")
+    parser.add_argument("--rows", type=int, default=800, help="of each node where rates are measured")
+    parser.add_argument("--seed", type=int, default=0, help="of the first rehearsal's moments; then one more each")
     parser.add_argument("--bench", type=Path, default=shared_bench())
     a = parser.parse_args()
     if not (a.bench / "mock_engine.py").exists():
         sys.exit(f"skipped: no mock_engine.py in {a.bench}; name its folder with --bench")
-    with ExitStack() as stack:
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        base = stack.enter_context(s3_server()) if a.s3 else str(scratch)
-        bad = [rehearse(base, scratch, a.bench, a.rows, a.seed + n) for n in range(a.rehearsals)]
+    if not a.rates:
+        enter_own_network()
+    with tempfile.TemporaryDirectory() as place:
+        scratch, began = Path(place), time.monotonic()
         if a.rates:
-            bad.append(rates(base, scratch, a.bench, a.rows))
-    sys.exit(1 if any(bad) else 0)
+            bad = rates(scratch, a.bench, a.rows)
+        else:
+            bad = rehearsals(a.rehearsals, a.lanes, a.seed, a.bench.absolute(), scratch)
+        print(f"{time.monotonic() - began:.0f} s in all")
+    sys.exit(1 if bad else 0)
 
 
-def rehearse(base: str, scratch: Path, bench: Path, rows: int, seed: int) -> bool:
-    """One run with three nodes and three accidents; whether anything is wrong."""
-    rng, run = random.Random(seed), f"{base}/rehearsal-{seed}"
-    ledger = planned(run, scratch, rows)
-    with engines(bench, 3, rate=60) as urls, ExitStack() as stack:
-        killed, stopped = (stack.enter_context(node(run, url)) for url in urls[:2])
-        began = wait_for_answers(urls[:2])
-        after = sorted((rng.uniform(0, 12), what) for what in ("kill", "stop", "late"))
-        late: list[subprocess.Popen[bytes]] = []
-        for at, what in after:
-            time.sleep(max(0.0, began + at - time.monotonic()))
-            if what == "kill":
-                killed.kill()
-            elif what == "stop":
-                stopped.send_signal(signal.SIGSTOP)
-                woken = time.monotonic() + EXPIRY_S + rng.uniform(2, 8)
-            else:
-                late.append(stack.enter_context(node(run, urls[2])))
-        time.sleep(max(0.0, woken - time.monotonic()))
-        stopped.send_signal(signal.SIGCONT)
-        codes = [late[0].wait(), stopped.wait()]
-        asked = [stats(url) for url in urls]
-    found = judged(ledger, rows)
-    found["answered twice"] = sum(s.get("answered", s["distinct_answered"] + s["answered_again"]) for s in asked) - rows
-    found["by node"] = " ".join(str(s["distinct_answered"]) for s in asked)
-    found["seconds"] = round(time.monotonic() - began)
-    told = ", ".join(f"{what} at {at:.1f} s" for at, what in after)
-    print(f"rehearsal, seed {seed} ({told}): " + ", ".join(f"{k} {v}" for k, v in found.items()), flush=True)
-    return bool(found["lost"] or found["doubled"] or found["wrong"] or found["left behind"] or any(codes))
-
-
-def rates(base: str, scratch: Path, bench: Path, rows: int) -> bool:
+def rates(scratch: Path, bench: Path, rows: int) -> bool:
     """Rows a second of 1, 2 and 4 nodes, each with as many rows; whether more give too little."""
     per_s: dict[int, float] = {}
     for count in (1, 2, 4):
-        run = f"{base}/rates-{count}"
+        run = str(scratch / f"rates-{count}")
         ledger = planned(run, scratch, rows * count, shard_rows=max(100, rows // 4))
         index = ledger.store.get("plan/index.json")
         assert index is not None
         ledger.store.delete(["plan/index.json"])  # nodes wait for it, and begin together
-        with engines(bench, count, rate=40) as urls, ExitStack() as stack:
+        with engines(bench, count) as urls, ExitStack() as stack:
             nodes = [stack.enter_context(node(run, url)) for url in urls]
-            time.sleep(20 + 10 * count)
+            until_idle([each.pid for each in nodes])
             ledger.store.put("plan/index.json", index)
             codes = [each.wait() for each in nodes]
         tables = [ledger.part_table(shard.name) for shard in ledger.shards() or []]
@@ -111,10 +81,28 @@ def rates(base: str, scratch: Path, bench: Path, rows: int) -> bool:
         seconds = max(ends) - min(end - s for end, s in zip(ends, took, strict=True))
         per_s[count] = len(ends) / seconds
         times = per_s[count] / per_s[1]
-        print(f"{count} nodes: {len(ends)} rows in {seconds:.1f} s, {per_s[count]:.2f} rows/s, {times:.3f} times one")
+        print(
+            f"{count} nodes: {len(ends)} rows in {seconds:.1f} s, {per_s[count]:.2f} rows/s, {times:.3f} times one",
+            flush=True,
+        )
         if any(codes):
             return True
     return any(per_s[count] / per_s[1] < least for count, least in LEAST.items())
+
+
+def until_idle(pids: Sequence[int], quiet_s: float = 5.0) -> None:
+    """Wait until processes have started and do nothing but look for the plan."""
+    ticks = os.sysconf("SC_CLK_TCK")
+
+    def used() -> float:
+        fields = [Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split() for pid in pids]
+        return max(int(each[11]) + int(each[12]) for each in fields) / ticks
+
+    while True:
+        before = used()
+        time.sleep(quiet_s)
+        if before > 1.0 and used() - before < 0.05 * quiet_s:
+            return
 
 
 def planned(run: str, scratch: Path, rows: int, shard_rows: int = 250) -> Ledger:
@@ -145,15 +133,15 @@ def settings(run: str, source: Path, shard_rows: int) -> dict[str, Any]:
         "thinking": {"mode": "off"},
         "sampling": {"max_new_tokens": 8192},
         "plan": {"shard_rows": shard_rows, "workers": 1},
-        "generate": {"heartbeat_s": HEARTBEAT_S, "expiry_s": EXPIRY_S},
+        "generate": {"heartbeat_s": 0.5, "expiry_s": 3.0},
     }
 
 
 @contextmanager
-def engines(bench: Path, count: int, rate: float) -> Iterator[list[str]]:
-    """Scripted engines, so many tokens a second of each request."""
+def engines(bench: Path, count: int) -> Iterator[list[str]]:
+    """Scripted engines."""
     with ExitStack() as stack:
-        yield [stack.enter_context(mock_engine(bench, [*ENGINE, str(rate)])) for _ in range(count)]
+        yield [stack.enter_context(mock_engine(bench, ENGINE)) for _ in range(count)]
 
 
 @contextmanager
@@ -168,53 +156,6 @@ def node(run: str, url: str) -> Iterator[subprocess.Popen[bytes]]:
     finally:
         process.kill()
         process.wait()
-
-
-def wait_for_answers(urls: Sequence[str], seconds: float = 180.0) -> float:
-    """When every engine has answered; monotonic."""
-    end = time.monotonic() + seconds
-    while not all(stats(url)["distinct_answered"] for url in urls):
-        if time.monotonic() > end:
-            sys.exit("the nodes did not begin")
-        time.sleep(0.1)
-    return time.monotonic()
-
-
-def stats(url: str) -> dict[str, Any]:
-    """An engine's own counts."""
-    found: dict[str, Any] = json.load(urllib.request.urlopen(f"{url}/stats"))
-    return found
-
-
-def judged(ledger: Ledger, rows: int) -> dict[str, Any]:
-    """Every row exactly once in the parts, each with its own prompt's answer; then judged, published and counted."""
-    command = [sys.executable, "-c", "from flows.cli import main; main()", "validate", ledger.store.url]
-    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(HERE.parent)}, check=False, capture_output=True)
-    seen: Counter[str] = Counter()
-    wrong = 0
-    for shard in ledger.shards() or []:
-        for table in (ledger.good_rows(shard.name), ledger.rejected_rows(shard.name)):
-            for row in table.select(["conversation", "input_ids", "loss_mask"]).to_pylist() if table else ():
-                seen[row["conversation"]] += 1
-                wrong += not _own_answer(row["input_ids"], row["loss_mask"])
-    wanted = {f"row-{n:06}" for n in range(rows)}
-    return {
-        "rows": rows,
-        "lost": len(wanted - seen.keys()),
-        "doubled": sum(n - 1 for n in seen.values()),
-        "wrong": wrong,
-        "left behind": sum("segments" in f.name for f in ledger.store.under("segments")),
-        "validate": done.returncode,
-    }
-
-
-def _own_answer(ids: list[int], mask: list[int]) -> bool:
-    """Whether a row holds an answer, and that of its own prompt."""
-    if 1 not in mask:
-        return False
-    cut = mask.index(1)
-    head = [2000 + byte for byte in blake2b(str(ids[:cut]).encode(), digest_size=8).digest()]
-    return ids[cut : cut + 8] == head and 0 not in mask[cut:]
 
 
 if __name__ == "__main__":

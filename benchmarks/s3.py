@@ -13,14 +13,17 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def s3_server() -> Iterator[str]:
-    """Serve an empty bucket named `bucket` on the loopback, and name it in our environment; yields its URL."""
+def s3_server(host: str = "127.0.0.1") -> Iterator[str]:
+    """Serve an empty bucket named `bucket`, on the loopback if nothing else is said, and name it in our environment.
+
+    Yields its URL.
+    """
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind((host, 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    command = [sys.executable, "-m", "moto.server", "-H", host, "-p", str(port)]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    endpoint = f"http://127.0.0.1:{port}"
+    endpoint = f"http://{host}:{port}"
     try:
         _make_bucket(endpoint)
         os.environ.update(AWS_ENDPOINT_URL=endpoint, AWS_REGION="us-east-1")

@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -26,27 +27,34 @@ def bare_environment() -> dict[str, str]:
 
 
 @contextmanager
-def database(kind: str, scratch: Path) -> Iterator[str | None]:
+def database(kind: str, scratch: Path, *, host: str = "127.0.0.1") -> Iterator[str | None]:
     """A PostgreSQL of our own as an URL, None for SQLite."""
     if kind == "sqlite":
         yield None
         return
-    folder, port = scratch / "postgres", free_port()
-    folder.mkdir()
     user = "nobody" if os.geteuid() == 0 else None  # it refuses to run as root
-    if user:
-        shutil.chown(folder, user)
-    name = pwd.getpwuid(os.geteuid()).pw_name if user is None else user
-    quiet: dict[str, Any] = {"user": user, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": "/"}
-    subprocess.run(["initdb", "-D", folder / "data", "-A", "trust", "-U", name], check=True, **quiet)
-    listen = ["-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={folder}"]
-    postgres = subprocess.Popen(["postgres", "-D", folder / "data", "-p", str(port), *listen], **quiet)
-    try:
-        until(lambda: socket.create_connection(("127.0.0.1", port), 1).close())
-        yield f"postgresql+asyncpg://{name}@127.0.0.1:{port}/postgres"
-    finally:
-        postgres.terminate()
-        postgres.wait()
+    name, port = user or pwd.getpwuid(os.geteuid()).pw_name, free_port()
+    with tempfile.TemporaryDirectory(dir=_open_to(user, scratch)) as place:
+        folder = Path(place)
+        if user:
+            shutil.chown(folder, user)
+        quiet: dict[str, Any] = {"user": user, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": "/"}
+        subprocess.run(["initdb", "-D", folder / "data", "-A", "trust", "-U", name], check=True, **quiet)
+        with (folder / "data" / "pg_hba.conf").open("a") as allowed:
+            allowed.write(f"host all all {host}/32 trust\n")
+        listen = ["-c", f"listen_addresses={host}", "-c", f"unix_socket_directories={folder}"]
+        postgres = subprocess.Popen(["postgres", "-D", folder / "data", "-p", str(port), *listen], **quiet)
+        try:
+            until(lambda: socket.create_connection((host, port), 1).close())
+            yield f"postgresql+asyncpg://{name}@{host}:{port}/postgres"
+        finally:
+            postgres.terminate()
+            postgres.wait()
+
+
+def _open_to(user: str | None, scratch: Path) -> Path | None:
+    """Where that user can come in: none but its owner enters a scratch folder, so one beside it."""
+    return None if user else scratch
 
 
 class Server:
@@ -70,19 +78,27 @@ class Server:
 
 
 @contextmanager
-def prefect_server(scratch: Path, database_url: str | None) -> Iterator[Server]:
-    """A server on a free port, ended at the end."""
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
+def prefect_server(
+    scratch: Path, database_url: str | None, *, host: str = "127.0.0.1", port: int = 0
+) -> Iterator[Server]:
+    """A server, on a free port where none is given, ended at the end."""
+    port = port or free_port()
+    url = f"http://{host}:{port}"
     env = {**bare_environment(), "PREFECT_HOME": str(scratch / "prefect"), "PREFECT_UI_API_URL": f"{url}/api"}
     env["PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT"] = "false"
     if database_url:
         env["PREFECT_API_DATABASE_CONNECTION_URL"] = database_url
-    start = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
-    with (scratch / "server.log").open("wb") as log:
+    start = [sys.executable, "-m", "prefect", "server", "start", "--host", host, "--port", str(port)]
+    with (scratch / "server.log").open("ab") as log:
         process = subprocess.Popen(start, env=env, stdout=log, stderr=log)
+
+    def healthy() -> None:
+        if process.poll() is not None:
+            raise RuntimeError(f"the server ended: {(scratch / 'server.log').read_text()[-3000:]}")
+        urllib.request.urlopen(f"{url}/api/health", timeout=2).close()
+
     try:
-        until(lambda: urllib.request.urlopen(f"{url}/api/health", timeout=2).close())
+        until(healthy)
         yield Server(url, {**env, "PREFECT_API_URL": f"{url}/api"}, process.pid)
     finally:
         process.terminate()

@@ -22,7 +22,7 @@ from prefect.events.schemas.events import ResourceSpecification
 
 RESUMED = ("regenerate",)  # flows that go on where they stopped
 NODE = "generate-node"
-ALERTING = ("audit*", "benchmark", "validate", "export")  # flows whose failure nobody mends by itself
+ALERTING = ("audit*", "benchmark", "validate", "export", "push")  # flows whose failure nobody mends by itself
 PROGRESS = "reflash.run.progress"  # of flows.pulse
 BEAT = "prefect.flow-run.heartbeat"
 BROKEN = ("Crashed", "Failed", "TimedOut")

@@ -17,7 +17,11 @@ def up(
         str | None, typer.Option(help="postgresql://USER:PASSWORD@HOST:PORT/NAME. Default SQLite.")
     ] = None,
     alert: Annotated[
-        str, typer.Option(help="URL of a webhook that hears of failed audits, stalled and given up runs.")
+        str,
+        typer.Option(
+            help="Who hears of failed audits, stalled and given up runs: a webhook's URL, or a mailbox as "
+            "mailtos://USER:PASSWORD@HOST?from=NAME@HOST&to=NAME@HOST."
+        ),
     ] = "",
     no_password: Annotated[bool, typer.Option("--no-password", help="Let whoever reaches the address in.")] = False,
     systemd: Annotated[bool, typer.Option("--systemd", help="Write systemd units, and start nothing.")] = False,

@@ -42,18 +42,24 @@ class Job:
     folder: str
     log: Path
     process: subprocess.Popen[bytes] | None = None
+    found: Known | None = None  # in its place: one that a keeper before us started, so no child of ours
     began: float = 0.0
     failures: int = 0  # in a row
 
     @property
-    def running(self) -> bool:
-        """Whether it runs now."""
-        return self.process is not None and self.process.poll() is None
+    def one(self) -> Known | None:
+        """The process that runs now, None where none does."""
+        if self.found is not None:
+            return self.found if self.found.alive else None
+        return processes.known(self.process.pid) if self.process and self.process.poll() is None else None
 
     def due(self, now: float) -> bool:
         """Whether it is to be started: at once the first time, then later each time it dies young."""
-        if self.running:
+        if self.one:
             return False
+        if self.found is not None:
+            print(f"{self.name}, which an earlier keeper had started, ended", flush=True)  # noqa: T201
+            self.found = None
         if self.process is not None:
             print(f"{self.name} ended with exit code {self.process.returncode}", flush=True)  # noqa: T201
             self.failures = 0 if now - self.began > LIVED_S else self.failures + 1
@@ -89,10 +95,10 @@ def worker_command() -> list[str]:
 
 
 def jobs_of(house: House, where: Place, names: Sequence[str]) -> list[Job]:
-    """What is to be kept, the server first."""
+    """What is to be kept, the server first; what a keeper that was killed has left is kept as it runs."""
     commands = {"server": server_command(house), "worker": worker_command()}
-    envs = {"server": where.server_env, "worker": where.client_env}
-    return [Job(n, commands[n], read_env(envs[n]), house.folder, where.log(n)) for n in names]
+    envs, left = {"server": where.server_env, "worker": where.client_env}, processes.read(where.processes)
+    return [Job(n, commands[n], read_env(envs[n]), house.folder, where.log(n), found=left.get(n)) for n in names]
 
 
 def keep(jobs: Sequence[Job], url: str, record: Path, stop: threading.Event) -> None:
@@ -103,8 +109,7 @@ def keep(jobs: Sequence[Job], url: str, record: Path, stop: threading.Event) -> 
     try:
         while not stop.is_set():
             start_due(jobs, url)
-            running = {j.name: k for j in jobs if j.process and j.running and (k := processes.known(j.process.pid))}
-            processes.write(record, {"keeper": me, **running})
+            processes.write(record, {"keeper": me, **{job.name: one for job in jobs if (one := job.one)}})
             _bury(jobs)
             stop.wait(LOOK_S)
     finally:
@@ -139,14 +144,13 @@ def _bury(jobs: Sequence[Job]) -> None:
 
 def _end(jobs: Sequence[Job], me: Known) -> None:
     for job in reversed(jobs):
-        if job.process is None:
-            continue
-        one = processes.known(job.process.pid)
+        one = job.one
         if one is None:
             continue
         under = processes.below([one])
         processes.end_all([one], WORKER_S if job.name == "worker" else SERVER_S)
-        job.process.poll()
+        if job.process:
+            job.process.poll()
         processes.end_all(under, 1.0)
     processes.end_all(processes.below([me]), 1.0)
 

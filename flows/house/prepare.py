@@ -36,7 +36,7 @@ def prepare(client: SyncPrefectClient, where: Place, folder: Path, alert_url: st
     yield f"deployments: {_deployments(client, where, folder)}"
     alert = alert_block(client, alert_url)
     if alert is None:
-        yield "alerts: none; `reflash up --alert URL` sends them to a webhook"
+        yield "alerts: none; `reflash up --alert URL` sends them to a webhook or a mailbox"
     for line in automations.put(client, automations.wanted(automations.Patience(), alert)):
         yield f"automation {line}"
 

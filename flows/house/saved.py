@@ -7,9 +7,9 @@ from uuid import UUID
 
 from prefect.blocks.core import Block
 from prefect.client.orchestration import SyncPrefectClient
-from pydantic import ValidationError
+from prefect.client.schemas.objects import BlockDocument
 
-from blocks.alert import NAME, webhook
+from blocks.alert import NAME, alert
 from blocks.engine import Engine
 from blocks.hub import HubToken
 from blocks.store import Store
@@ -27,18 +27,23 @@ def register() -> list[str]:
 
 
 def alert_block(client: SyncPrefectClient, url: str) -> UUID | None:
-    """The block that alerts go through: one for `url`, saved anew, or whichever a person has saved under its name.
+    """The block that alerts go through: one for `url`, saved anew, or what was saved last under its name.
 
-    None where there is neither; raises ConfigError where the URL is none.
+    That may be one of another kind, which a person has saved. None where there is neither; raises ConfigError where
+    nothing can be sent to the URL.
     """
     if url:
         try:
-            block = webhook(url)
-        except ValidationError:  # it would repeat the URL, which may hold a key
-            raise ConfigError("--alert: write a URL that takes a POST: https://…") from None
+            block = alert(url)
+        except ValueError:  # it would repeat the URL, which may hold a key
+            raise ConfigError(
+                "--alert: write a URL that takes a POST, https://…, or a mailbox,"
+                " mailtos://USER:PASSWORD@HOST?from=NAME@HOST&to=NAME@HOST"
+            ) from None
         return cast(UUID, block.save(NAME, overwrite=True))
-    for found in client.read_block_documents():
-        schema = found.block_schema
-        if found.name == NAME and schema is not None and CAPABILITY in schema.capabilities:
-            return found.id
-    return None
+    named = [one for one in client.read_block_documents() if one.name == NAME and _tells(one)]
+    return max(named, key=lambda one: str(one.updated)).id if named else None
+
+
+def _tells(one: BlockDocument) -> bool:
+    return one.block_schema is not None and CAPABILITY in one.block_schema.capabilities

@@ -7,13 +7,14 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from flows.house import processes, settings, systemd
 from flows.house.keep import SERVER_S, WORKER_S, answers
 from flows.house.place import Place, place, read_env
+from flows.house.processes import Known
 from flows.house.settings import House
 from reflash.errors import ConfigError
 
@@ -38,14 +39,14 @@ def up(wish: Wish, say: Callable[[str], None]) -> None:
     where.make()
     before, running = settings.read(where), processes.read(where.processes)
     house = wanted(wish, before)
+    changed = [f.name for f in fields(House) if before and getattr(house, f.name) != getattr(before, f.name)]
+    if running and changed:
+        raise ConfigError(f"a house stands with another {', '.join(changed)}; `reflash down` ends it first")
     if "keeper" in running:
-        if changed := [f.name for f in fields(House) if before and getattr(house, f.name) != getattr(before, f.name)]:
-            raise ConfigError(f"a house stands with another {', '.join(changed)}; `reflash down` ends it first")
         say(f"server and worker stand, kept by process {running['keeper'].pid}")
     else:
-        processes.end_all(running.values(), SERVER_S)  # a keeper that was killed left them
         settings.write(house, where)
-        _start(house, where, say)
+        _start(house, where, running, say)
     _wait(house, where)
     _prepare(house, where, wish.alert)
     tell(house, where, say)
@@ -96,14 +97,19 @@ def wanted(wish: Wish, before: House | None) -> House:
     return replace(house, server=elsewhere) if elsewhere and elsewhere != house.url else house
 
 
-def _start(house: House, where: Place, say: Callable[[str], None]) -> None:
-    """Start the keeper of what nobody else keeps."""
+def _start(house: House, where: Place, left: Mapping[str, Known], say: Callable[[str], None]) -> None:
+    """Start the keeper of what nobody else keeps; it goes on with what a keeper that was killed has left."""
     if systemd.written():
+        processes.end_all(left.values(), WORKER_S)
         if not answers(house.url):
             raise ConfigError(f"systemd keeps this house, and no server answers at {house.url}: {systemd.START}")
         say("server and worker are kept by systemd")
         return
-    if answers(house.url):
+    if left:
+        say(f"the keeper was killed; what it left is kept on as it runs: {', '.join(left)}")
+    if "server" in left:
+        jobs = ["server", "worker"]
+    elif answers(house.url):
         say(f"a server answers at {house.url}: it is used as it is")
         jobs = ["worker"]
     elif house.server:

@@ -41,13 +41,18 @@ class Desk:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._few = asyncio.Event()
         self._enough = 0
+        self._taken = self._taken_when_hungry = 0  # conversations
 
-    async def hungry(self, enough: int) -> None:
-        """Wait until fewer conversations than that wait to be taken."""
-        self._enough = enough
-        while sum(len(batch.todo) for batch in self._open) >= enough:
+    async def hungry(self, least: int) -> None:
+        """Wait until fewer conversations than that wait to be taken, or than twice what the last fetching lasted for.
+
+        Short answers are gone before the next slice is claimed and read; long ones had better wait for an idle node.
+        """
+        self._enough = max(least, 2 * (self._taken - self._taken_when_hungry))
+        while sum(len(batch.todo) for batch in self._open) >= self._enough:
             self._few.clear()
             await self._few.wait()
+        self._taken_when_hungry = self._taken
 
     def gone(self, batch: Batch) -> None:
         """A batch ended; what was not taken of it never will be."""
@@ -72,6 +77,7 @@ class Desk:
             for batch in self._open:
                 if batch.todo:
                     taken = batch.todo.popleft()
+                    self._taken += 1
                     if len(batch.todo) < self._enough:
                         self._few.set()
                     return batch, taken

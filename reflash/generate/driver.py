@@ -94,9 +94,9 @@ class Driver:
         if batch.error:
             raise batch.error
 
-    async def hungry(self, enough: int) -> None:
-        """Wait until fewer conversations than that wait for a place at an engine."""
-        await self._desk.hungry(enough)
+    async def hungry(self, least: int) -> None:
+        """Wait until fewer conversations than that wait for a place, or than are answered while others are fetched."""
+        await self._desk.hungry(least)
 
     def _writer(self, shard: str) -> SegmentWriter:
         """One writer for all batches of a shard that are under way, so that few objects are written."""

@@ -24,6 +24,7 @@ from reflash.generate.node import Node
 from reflash.generate.opened import ShardDone
 from reflash.generate.others import Others
 from reflash.generate.progress import Progress
+from reflash.heap import few_arenas
 from reflash.ledger import names
 from reflash.ledger.claims import Claims
 from reflash.ledger.ledger import Ledger
@@ -63,6 +64,7 @@ class Fleet:
         self._closed = False
 
     def __enter__(self) -> Self:
+        few_arenas()  # tables of segments and parts are made in threads
         self._thread.start()
         return self
 

@@ -6,13 +6,13 @@ import asyncio
 import logging
 import random
 from bisect import insort
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from reflash.config.run import RunConfig
 from reflash.errors import ReflashError, RunIncomplete, RunStopped, StoreError
-from reflash.generate.choose import candidates
+from reflash.generate.choose import Free, candidates
 from reflash.generate.driver import STOPPED, Driver, defect
 from reflash.generate.opened import Held, Opened, ShardDone, Shards
 from reflash.generate.others import Others
@@ -182,15 +182,28 @@ class Node:
         begun = [opened.shard for opened in self._wanted.values() if opened.begun]
         view = self._view
         found = candidates(shards, view, begun, self._free, self._rng)
-        while (pick := await asyncio.to_thread(next, found, None)) is not None:
-            one, fence = pick
-            key = (one.shard, one.number)
+        return self._got(await asyncio.to_thread(self._claim_first, found))
+
+    def _claim_first(self, found: Iterator[Free]) -> Held | None:
+        """The best of the free slices that nobody else claims before us. It may take its time: called in a thread."""
+        for one, fence in found:
             opened = self._wanted.get(one.shard)
-            if opened is None or key in self._held or one.number in opened.done:
+            if opened is None or (one.shard, one.number) in self._held or one.number in opened.done:
                 continue
-            if held := await self._try(opened, one, fence):
+            if held := self._claim(opened, one, fence):
                 return held
         return None
+
+    def _claim(self, opened: Opened, one: Slice, fence: int) -> Held | None:
+        won = self._claims.take(one, fence)
+        self._view.claims[one.shard, one.number] = Claim(one.shard, one.number, fence)
+        return Held(opened, one, fence) if won else None
+
+    def _got(self, held: Held | None) -> Held | None:
+        if held:
+            self._mine[held.key] = held.fence
+            self._held[held.key] = held
+        return held
 
     def _free(self, claim: Claim) -> bool:
         """Whether a slice that has a claim may be taken: by ourselves too, where work on it has failed here."""
@@ -198,16 +211,6 @@ class Node:
         if self._mine.get(key) == claim.fence:
             return claim.outcome != "done" and key not in self._held
         return self._claims.lapsed(self._view, claim)
-
-    async def _try(self, opened: Opened, one: Slice, fence: int) -> Held | None:
-        key = (one.shard, one.number)
-        won = await asyncio.to_thread(self._claims.take, one, fence)
-        self._view.claims[key] = Claim(one.shard, one.number, fence)
-        if not won:
-            return None
-        self._mine[key] = fence
-        held = self._held[key] = Held(opened, one, fence)
-        return held
 
     # A slice, and its shard
 
@@ -269,7 +272,7 @@ class Node:
         log.warning("%s", error)
         for one, fence in await asyncio.to_thread(self._shards.lacking, opened):
             opened.done.discard(one.number)
-            if held := await self._try(opened, one, fence):
+            if held := self._got(await asyncio.to_thread(self._claim, opened, one, fence)):
                 held.task = self._go(self._work(held))
 
     def _committed(self, opened: Opened, *, fresh: bool) -> None:

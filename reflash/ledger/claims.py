@@ -55,7 +55,7 @@ class Claims:
 
     def beat(self, facts: Mapping[str, Any]) -> None:
         """Say that this node lives, and what it does."""
-        self._store.put(names.node(self.node), orjson.dumps({"node": self.node, **facts}))
+        self._store.put(names.node(self.node), orjson.dumps({"node": self.node, **facts}), settle=False)
 
     def leave(self) -> None:
         """Say that it works no more: its claims lapse at once."""
@@ -130,7 +130,7 @@ class Claims:
 
     def _put_new(self, name: str, data: bytes) -> bool:
         try:
-            self._store.put_new(name, data)
+            self._store.put_new(name, data, settle=False)  # claims lost with the machine's power were its own
         except AlreadyExists:
             return False
         return True

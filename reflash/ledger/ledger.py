@@ -147,15 +147,15 @@ class Ledger:
 
     def is_whole(self, shard: str) -> bool:
         """Whether the shard has a part that is not torn."""
-        return self.store.tail(names.part(shard), len(PARQUET_END)) == PARQUET_END
+        return self._part_end(shard) == PARQUET_END
 
     def is_committed(self, shard: str) -> bool:
         """The same, and a part that a power cut left torn is taken away, to be written again."""
-        whole = self.is_whole(shard)
-        if not whole and self.store.tail(names.part(shard), 1) is not None:
+        end = self._part_end(shard)  # asked for once: a part that comes meanwhile is not torn
+        if end not in (None, PARQUET_END):
             log.warning("%s is torn and is written again", self.store.where(names.part(shard)))
             self.store.delete([names.part(shard)])
-        return whole
+        return end == PARQUET_END
 
     def sweep(self) -> None:
         """Once every shard is committed: drop segments and claims that a slower second process still wrote."""
@@ -277,6 +277,9 @@ class Ledger:
         if table is None or fact(table, "rows") != rows_judged(table):
             return None
         return table if fact(table, "part") == str(self.store.tag(names.part(shard))) else None
+
+    def _part_end(self, shard: str) -> bytes | None:
+        return self.store.tail(names.part(shard), len(PARQUET_END))
 
     def _put_part(self, shard: str, turns: Mapping[str, int]) -> bool:
         finished = self.finished(shard)

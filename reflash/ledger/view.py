@@ -49,7 +49,7 @@ class View:
     @property
     def shards_claimed(self) -> frozenset[str]:
         """Shards on which there is a claim."""
-        return frozenset(shard for shard, _ in self.claims)
+        return frozenset(shard for shard, _ in list(self.claims))  # claims come in from threads
 
 
 def read_claims(found: Iterable[Found]) -> dict[tuple[str, int], Claim]:

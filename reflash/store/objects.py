@@ -50,10 +50,11 @@ class Store:
         self.root = root  # where the objects are files, else None
         self._objects = objects
 
-    def put_new(self, name: str, data: bytes) -> None:
+    def put_new(self, name: str, data: bytes, *, settle: bool = True) -> None:
         """Write an object that must not be there yet; raises AlreadyExists.
 
-        Where an answer is lost on the way, the second try finds the object of the first: the same bytes are ours.
+        Without `settle`, a power cut may take it back. Where an answer is lost on the way, the second try finds the
+        object of the first: the same bytes are ours.
         """
         try:
             self._trying(lambda: obstore.put(self._objects, name, data, mode="create"))
@@ -62,7 +63,8 @@ class Store:
                 raise AlreadyExists(f"{self.where(name)} is there already") from error
         except FAULTS as error:
             raise self._fault("written", name, error) from error
-        self._settle(name)
+        if settle:
+            self._settle(name)
 
     def check_put_new(self, name: str, data: bytes) -> None:
         """Raise ConfigError where the store breaks the word of `put_new`; tried on an object that holds `data`."""
@@ -78,13 +80,14 @@ class Store:
             " another store"
         )
 
-    def put(self, name: str, data: bytes) -> None:
-        """Write an object of one's own, over what was there."""
+    def put(self, name: str, data: bytes, *, settle: bool = True) -> None:
+        """Write an object of one's own, over what was there. Without `settle`, a power cut may take it back."""
         try:
             self._trying(lambda: obstore.put(self._objects, name, data))
         except FAULTS as error:
             raise self._fault("written", name, error) from error
-        self._settle(name)
+        if settle:
+            self._settle(name)
 
     def get(self, name: str) -> bytes | None:
         """The object's bytes, None where there is none."""
@@ -161,7 +164,7 @@ class Store:
     def _settle(self, name: str) -> None:
         """Ask a local disk to keep the object even if the power goes now."""
         if self.root:
-            with (self.root / name).open("rb") as file:
+            with suppress(FileNotFoundError), (self.root / name).open("rb") as file:  # another node may have dropped it
                 os.fsync(file.fileno())
 
     def _trying(self, call: Callable[[], T]) -> T:

@@ -101,9 +101,19 @@ def test_a_secret_is_not_shown(made: Callable[[], Any]) -> None:
     assert "s3cr3t" not in made().model_dump_json()
 
 
-def test_an_alert_keeps_its_address_secret_and_takes_no_other_than_a_url() -> None:
-    from blocks.alert import webhook
+MAIL = "mailto://me:k3y@127.0.0.1?from=me@example.org&to=you@example.org"
 
-    assert "k3y" not in repr(webhook("https://example.org/hook?key=k3y"))
+
+@pytest.mark.parametrize("url", ["https://example.org/hook?key=k3y", MAIL])
+def test_an_alert_keeps_its_address_secret(url: str) -> None:
+    from blocks.alert import alert
+
+    assert "k3y" not in repr(alert(url))
+
+
+@pytest.mark.parametrize("url", ["nowhere", "ftp://example.org", "mailto://", ""])
+def test_an_alert_takes_no_address_that_nothing_can_be_sent_to(url: str) -> None:
+    from blocks.alert import alert
+
     with pytest.raises(ValueError, match="URL"):
-        webhook("nowhere")
+        alert(url)

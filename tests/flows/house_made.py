@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import Any
 from urllib.error import HTTPError
 
@@ -108,9 +109,9 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def house_in(folder: Path, mark: str) -> House:
-    """A house that is not up yet; nothing of the user's is read or written."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith("PREFECT_")}
+def house_in(folder: Path, mark: str, **more: str) -> House:
+    """A house that is not up yet, with more in its environment; nothing of the user's is read or written."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("PREFECT_")} | more
     env |= {"XDG_STATE_HOME": str(folder / "state"), "XDG_CONFIG_HOME": str(folder / "config"), MARK: mark}
     return House(folder, free_port(), env)
 
@@ -145,6 +146,29 @@ def started_by(mark: str) -> list[str]:
         except OSError:  # ended meanwhile
             continue
     return found
+
+
+@contextmanager
+def mailbox() -> Iterator[tuple[str, list[str]]]:
+    """A mail server on this machine: the address that alerts go to, and the letters that came, as they were sent."""
+    letters: list[str] = []
+
+    class Taking(StreamRequestHandler):
+        def handle(self) -> None:
+            self.wfile.write(b"220 here\r\n")
+            while line := self.rfile.readline():
+                verb = line[:4].strip().upper()
+                self.wfile.write({b"DATA": b"354 go on\r\n", b"QUIT": b"221 bye\r\n"}.get(verb, b"250 well\r\n"))
+                if verb == b"DATA":
+                    taken = iter(self.rfile.readline, b".\r\n")
+                    letters.append(b"".join(taken).decode())
+                    self.wfile.write(b"250 taken\r\n")
+
+    with ThreadingTCPServer(("127.0.0.1", 0), Taking) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        at = f"127.0.0.1:{server.server_address[1]}"
+        yield f"mailto://{at}?from=gpus@example.org&to=me@example.org", letters
+        server.shutdown()
 
 
 @contextmanager

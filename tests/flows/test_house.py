@@ -11,6 +11,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from email import message_from_string
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from reflash.engines import linux
-from tests.flows.house_made import Hook, House, house_in, settings, started_by, until, webhook
+from tests.flows.house_made import Hook, House, house_in, mailbox, settings, started_by, until, webhook
+from tests.flows.made import made_run
+from tests.flows.made import settings as made_settings
+from tests.push.upload_hub import TOKEN, Kept, serving
 
 pytestmark = [pytest.mark.prefect, pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore")]
 
@@ -32,10 +36,16 @@ def hook() -> Iterator[Hook]:
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory, hook: Hook) -> Iterator[House]:
+def hub() -> Iterator[tuple[Kept, str]]:
+    with serving() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory, hook: Hook, hub: tuple[Kept, str]) -> Iterator[House]:
     """A house that is up, with less patience than usual; at the end it is down, and nothing of it is left."""
     mark = uuid.uuid4().hex
-    made = house_in(tmp_path_factory.mktemp("house"), mark)
+    made = house_in(tmp_path_factory.mktemp("house"), mark, HF_ENDPOINT=hub[1], HF_HUB_DISABLE_XET="1")
     try:
         up = made.reflash("up", "--port", str(made.port), "--alert", hook.url)
         assert up.returncode == 0, up.stdout + up.stderr
@@ -76,6 +86,25 @@ def test_up_again_changes_nothing(house: House) -> None:
     assert "made" not in again.stdout
     assert house.processes() == before
     patient(house)
+
+
+def test_a_killed_keeper_leaves_a_house_that_up_keeps_on_without_ending_its_runs(house: House, tmp_path: Path) -> None:
+    run = house.start("regenerate", {"config": settings(tmp_path, rows=60, script="slow")})
+    until(lambda: list((tmp_path / "run" / "segments").rglob("*.parquet")), LONG_S, "a row is safe")
+    before = house.processes()
+    os.kill(before["keeper"], signal.SIGKILL)
+    until(lambda: not (Path("/proc") / str(before["keeper"])).exists(), 30, "the keeper is gone")
+    again = house.reflash("up")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "what it left is kept on as it runs: server, worker" in again.stdout
+    after = until(lambda: len(house.processes()) == 3 and house.processes(), 60, "all three are kept")
+    assert {**after, "keeper": 0} == {**before, "keeper": 0}
+    assert after["keeper"] != before["keeper"]
+    patient(house)
+    until(lambda: house.run(run)["state_type"] == "COMPLETED", LONG_S, "completed")
+    assert house.states(tmp_path / "run") == ["Completed"]  # the first attempt
+    os.kill(after["worker"], signal.SIGKILL)
+    until(lambda: house.processes().get("worker", after["worker"]) != after["worker"], 60, "a new worker")
 
 
 def test_a_run_started_from_the_ui_completes(house: House, tmp_path: Path) -> None:
@@ -160,6 +189,27 @@ def test_a_bad_block_names_its_field_and_the_run_is_not_started_again(house: Hou
     assert len(house.runs_of(tmp_path / "run")) == 1
 
 
+def test_a_run_is_pushed_with_a_saved_token_that_nobody_sees(
+    house: House, hub: tuple[Kept, str], tmp_path: Path
+) -> None:
+    made_run(made_settings(tmp_path))
+    code = f"from blocks.hub import HubToken; print(HubToken(token='{TOKEN}').save('mine', overwrite=True))"
+    saved = subprocess.run([sys.executable, "-c", code], env=house.client_env(), check=True, stdout=subprocess.PIPE)
+    block = {"$ref": {"block_document_id": saved.stdout.decode().strip()}}
+    run = house.start("push", {"run": str(tmp_path / "run"), "repo": "own/set", "hub": block})
+    until(lambda: house.run(run)["state_type"] in ("COMPLETED", "FAILED"), LONG_S, "ended")
+    assert house.run(run)["state_type"] == "COMPLETED", house.run(run)["state"]["message"]
+    assert "README.md" in hub[0].sets["own/set"]
+    assert hub[0].private["own/set"] is True
+    shown = house.post("artifacts/filter", {"flow_runs": {"id": {"any_": [run]}}})
+    assert [a["data"] for a in shown if a["key"] == "set"] == [f"[own/set]({hub[1]}/datasets/own/set)"]
+    told = [*house.post("logs/filter", {"logs": {"flow_run_id": {"any_": [run]}}}), house.run(run), *shown]
+    assert TOKEN not in json.dumps(told)
+    again = house.start("push", {"run": str(tmp_path / "run"), "repo": "own/set"})  # no token: refused, and told
+    until(lambda: house.run(again)["state_type"] == "FAILED", LONG_S, "failed")
+    assert "HF_TOKEN to a token that may write" in house.run(again)["state"]["message"]
+
+
 def test_a_run_that_falls_silent_is_called_crashed_and_a_healthy_one_is_not(house: House, tmp_path: Path) -> None:
     patient(house, silent_s=12.0, wait_s=60.0)
     try:
@@ -241,6 +291,26 @@ def test_a_killed_server_and_worker_are_started_again_under_a_run(house: House, 
     until(lambda: safe_get(house, tmp_path / "run")[-1:] == ["Completed"], LONG_S, "completed")
     assert len(ids(tmp_path / "run")) == len(set(ids(tmp_path / "run"))) == 100
     assert run
+
+
+def test_alerts_go_to_a_mailbox_where_up_names_one(house: House, hook: Hook, tmp_path: Path) -> None:
+    """The last one: the webhook hears nothing any more."""
+    with mailbox() as (address, letters):
+        up = house.reflash("up", "--alert", address)
+        assert up.returncode == 0, up.stdout + up.stderr
+        again = house.reflash("up")  # without the option the mailbox stays
+        assert "renewed" not in again.stdout
+        answered(tmp_path / "set.jsonl", "OK.")
+        data = {"path": str(tmp_path / "set.jsonl"), "history": False}
+        run = house.start("audit", {"machine": {"kernels": False}, "data": data})
+        until(lambda: letters, LONG_S, "a letter came")
+    [letter] = letters
+    read = message_from_string(letter)
+    assert (read["To"], " failed" in str(read["Subject"])) == ("me@example.org", True)
+    told = "".join(str(part.get_payload(decode=True)) for part in read.walk() if not part.is_multipart())
+    assert "UNFIT: 40 of 40 rows" in told
+    assert run in told
+    assert not [h for h in hook.heard if run in h["body"]]
 
 
 def answered(path: Path, answer: str) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from flows.house import processes, settings, systemd
-from flows.house.keep import Job, start_due
+from flows.house.keep import Job, jobs_of, start_due
 from flows.house.place import Place, place, read_env
 from flows.house.processes import Known
 from flows.house.settings import House
@@ -146,6 +146,31 @@ def test_a_job_that_ends_is_started_again_later_each_time(tmp_path: Path) -> Non
     assert not one.due(ended)  # two seconds later
     assert one.due(ended + 2.0)
     assert one.failures == 1
+
+
+def test_what_a_killed_keeper_left_is_not_started_twice_and_is_started_again_when_it_ends(
+    child: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    where, left = place(), processes.known(child.pid)
+    assert left
+    where.make()
+    processes.write(where.processes, {"keeper": Known(2**22 + 1, 1), "server": left})
+    server, worker = jobs_of(HOUSE, where, ["server", "worker"])
+    assert (server.one, worker.one) == (left, None)
+    assert not server.due(0.0)
+    child.kill()
+    child.wait()
+    assert server.due(0.0)
+
+
+def test_a_house_whose_keeper_was_killed_is_still_not_taken_for_another_one(child: subprocess.Popen[bytes]) -> None:
+    where, left = place(), processes.known(child.pid)
+    assert left
+    settings.write(wanted(Wish(), None), where)
+    processes.write(where.processes, {"keeper": Known(2**22 + 1, 1), "server": left})
+    with pytest.raises(ConfigError, match="another port; `reflash down` ends it first"):
+        up(Wish(port=4999), lambda _: None)
+    assert left.alive
 
 
 KEEPING = """

@@ -142,13 +142,13 @@ class RecordingStore(Store):
 
     asked: set[str]
 
-    def put(self, name: str, data: bytes) -> None:
+    def put(self, name: str, data: bytes, *, settle: bool = True) -> None:
         self.asked.add("overwrite " + name.rsplit("/", 1)[-1])
-        super().put(name, data)
+        super().put(name, data, settle=settle)
 
-    def put_new(self, name: str, data: bytes) -> None:
+    def put_new(self, name: str, data: bytes, *, settle: bool = True) -> None:
         self.asked.add("put if absent")
-        super().put_new(name, data)
+        super().put_new(name, data, settle=settle)
 
     def delete(self, names: list[str]) -> None:
         self.asked.add("delete")
