@@ -26,6 +26,7 @@ from servers import Server, bare_environment, database, prefect_server, until
 from reflash.ledger.ledger import Ledger, open_ledger
 
 CUT_S = 60.0
+START_S = 400.0  # patience with a busy machine
 HEARTBEAT_S, EXPIRY_S = 1.0, 8.0  # of ten seconds and two minutes: others are to take over while one is cut off
 ENGINE_PORT, WIDTH = 18000, 32
 # Some eight rows a second of each machine: the fewest rows are done before the cut is over, the most well after it.
@@ -89,6 +90,17 @@ class Rehearsal:
 
     def go(self) -> bool:
         """Have it happen, and say what came of it; whether anything was wrong."""
+        try:
+            bad = self._go()
+        except OSError as error:
+            print(f"rehearsal {self._number}: {error}", flush=True)
+            bad = True
+        if bad:
+            logs = [f"{log}: {log.read_text()[-3000:]}" for log in sorted(self._folder.glob("*.log"))]
+            print("\n".join(logs), flush=True)
+        return bad
+
+    def _go(self) -> bool:
         began = time.monotonic()
         with ExitStack() as stack:
             made = [
@@ -102,7 +114,7 @@ class Rehearsal:
             with self._parent() as parent:
                 told = self._accidents(killed, work, cut, late)
                 code = parent.wait()
-            until(self._both_ended, 180.0)  # the one that was cut off may come back to a run that is over
+            until(self._both_ended, START_S)  # the one that was cut off may come back to a run that is over
             took = time.monotonic() - began
             asked = [one.get(f"http://127.0.0.1:{ENGINE_PORT}/stats") for one in made]
             found = judged(open_ledger(self._run), self._rows)
@@ -110,16 +122,11 @@ class Rehearsal:
         found["by machine"] = " ".join(str(s["distinct_answered"]) for s in asked)
         words = ", ".join(f"{k} {v}" for k, v in found.items())
         print(f"rehearsal {self._number} ({told}): {words}, exit code {code}, {took:.0f} s", flush=True)
-        bad = bool(found["lost"] or found["doubled"] or found["wrong"] or found["left behind"] or code)
-        if bad:
-            print(
-                "\n".join(f"{log}: {log.read_text()[-3000:]}" for log in sorted(self._folder.glob("*.log"))), flush=True
-            )
-        return bad
+        return bool(found["lost"] or found["doubled"] or found["wrong"] or found["left behind"] or code)
 
     def _accidents(self, killed: Machine, work: subprocess.Popen[bytes], cut: Machine, late: Machine) -> str:
         """Each at a moment of its own after both have begun; returns when all are over."""
-        until(lambda: self._answering(killed, cut), 180.0)
+        until(lambda: self._answering(killed, cut), START_S)
         began = time.monotonic()
         at = {"killed": self._rng.uniform(0, 15), "cut off": self._rng.uniform(0, 10), "late": self._rng.uniform(0, 30)}
         back = at["cut off"] + CUT_S

@@ -87,9 +87,8 @@ def main() -> None:
         max(each["gb"] for each in found),
         next(each["first_s"] for each in found if each["stage"] == "resume"),
     )
-    print(
-        f"{time.monotonic() - began:.0f} s in all; {most:.2f} GB at most; first request of the resume after {first:.1f} s"
-    )
+    took = time.monotonic() - began
+    print(f"{took:.0f} s in all, {most:.2f} GB at most, the first request of the resumed run after {first:.1f} s")
     if most > MOST_GB or first > FIRST_S:
         sys.exit(f"more than {MOST_GB} GB in a process, or the first request later than {FIRST_S} s")
 

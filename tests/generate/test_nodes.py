@@ -206,7 +206,7 @@ def test_a_node_that_sleeps_past_its_claims_stops_without_harm(
             done.result(timeout=60)
     check(run)
     twice = {c for c in sleeper.answered if c in other.answered}
-    assert len(twice) <= 3 * 8  # what was in flight, and the little that was not flushed
+    assert len(twice) <= ROWS // 3  # no more than the slices that it held; under load the other falls silent, too
 
 
 def test_segments_that_are_lost_are_made_again(
