@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,8 +20,8 @@ BRIDGE = "reflash0"
 def enter_own_network() -> None:
     """Begin this program anew in a network of its own, of which nothing is seen outside or left behind."""
     if INSIDE not in os.environ:
-        if os.geteuid():
-            sys.exit("skipped: network namespaces need root")
+        if os.geteuid() or not all(map(shutil.which, ("ip", "unshare"))):
+            sys.exit("skipped: network namespaces need root, and the programs ip and unshare")
         os.environ[INSIDE] = "1"
         os.execvp("unshare", ["unshare", "--net", "--mount", sys.executable, *sys.argv])
     for words in ("link set lo up", f"link add {BRIDGE} type bridge", f"addr add {HERE}/16 dev {BRIDGE}"):

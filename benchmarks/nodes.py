@@ -1,7 +1,7 @@
 """Several nodes at one run: rehearsals with accidents, and how several add up.
 
 usage: uv run python benchmarks/nodes.py [--rehearsals 2] [--lanes 2] [--seed 0] [--bench FOLDER]
-       uv run python benchmarks/nodes.py --rates [--rows 800]
+       uv run python benchmarks/nodes.py --rates [--rows 1100]
 
 A rehearsal is `reflash regenerate` with a Prefect server on PostgreSQL, a run in an S3 store, and three machines, each
 a network of its own in which a Prefect worker starts its node: one is killed, one is cut off for a minute and comes
@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("--rehearsals", type=int, default=2)
     parser.add_argument("--lanes", type=int, default=2, help="rehearsals side by side")
     parser.add_argument("--rates", action="store_true", help="measure 1, 2 and 4 nodes instead")
-    parser.add_argument("--rows", type=int, default=800, help="of each node where rates are measured")
+    parser.add_argument("--rows", type=int, default=1100, help="of each node where rates are measured")
     parser.add_argument("--seed", type=int, default=0, help="of the first rehearsal's moments; then one more each")
     parser.add_argument("--bench", type=Path, default=shared_bench())
     a = parser.parse_args()

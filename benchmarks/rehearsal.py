@@ -158,9 +158,9 @@ def plan(config: RunConfig, _tokens: int) -> dict[str, Any]:
 def generate(config: RunConfig, tokens: int) -> dict[str, Any]:
     """Every shard answered and committed."""
     first: list[float] = []
-    SCRIPTS["long"] = lambda: long(config, tokens, first)
     ledger = open_ledger(config.run)
     with Fleet(config, ledger, ledger.shards() or []) as fleet:
+        SCRIPTS["long"] = lambda: long(config, tokens, first, fleet)
         fleet.run_all()
         made = attempt_of(fleet.progress.snapshot(), fleet.engines)
     return {"turns": made.turns, "tokens": made.output_tokens, "first": first[0] if first else time.monotonic()}
@@ -216,7 +216,7 @@ STAGES: list[tuple[str, Callable[..., dict[str, Any]]]] = [
 ]
 
 
-def long(config: RunConfig, mean: int, first: list[float]) -> Script:
+def long(config: RunConfig, mean: int, first: list[float], fleet: Fleet) -> Script:
     """Answers of many lengths with ids of a text, at once."""
     ids = tuple(shared_renderer(config.model, config.thinking).encode(TEXT))
     middle = math.log(mean) - SIGMA**2 / 2
@@ -224,6 +224,8 @@ def long(config: RunConfig, mean: int, first: list[float]) -> Script:
     def script(prompt: Prompt) -> Completion:
         if not first and prompt.conversation != "canary":
             first.append(time.monotonic())
+        for engine in fleet.engines:
+            engine.asked.clear()  # type: ignore[attr-defined]  # it keeps every prompt, for tests
         draw = random.Random(blake2b(prompt.conversation.encode(), digest_size=8).digest())
         length = max(8, round(draw.lognormvariate(middle, SIGMA)))
         at = draw.randrange(max(1, len(ids) - length))

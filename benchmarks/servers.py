@@ -32,6 +32,8 @@ def database(kind: str, scratch: Path, *, host: str = "127.0.0.1") -> Iterator[s
     if kind == "sqlite":
         yield None
         return
+    if not all(map(shutil.which, ("initdb", "postgres"))):
+        sys.exit("skipped: no PostgreSQL on this machine; initdb and postgres are not in the PATH")
     user = "nobody" if os.geteuid() == 0 else None  # it refuses to run as root
     name, port = user or pwd.getpwuid(os.geteuid()).pw_name, free_port()
     with tempfile.TemporaryDirectory(dir=_open_to(user, scratch)) as place:

@@ -241,6 +241,8 @@ def _regenerate(config: Any, verbose: bool) -> None:
     if not config.nodes.count:
         check_engines(config.engine, context=config.model.context)
     preflight(config)
+    from prefect.exceptions import ObjectNotFound
+
     from flows import watch
     from flows.logs import quiet_terminal
     from flows.regenerate import regenerate as flow
@@ -255,6 +257,12 @@ def _regenerate(config: Any, verbose: bool) -> None:
             report = flow(config)
     except KeyboardInterrupt:
         _leave("stopped; what was finished is safe, and the same command goes on with the rest", 130)
+    except ObjectNotFound:
+        _leave(
+            "the Prefect server knows this run no longer: its database is another one. What was finished is safe, and"
+            " the same command goes on with the rest",
+            1,
+        )
     finally:
         watch.listeners.clear()
     show_report(report)

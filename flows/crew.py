@@ -38,7 +38,7 @@ def crew(config: RunConfig, ledger: Ledger, shards: list[Shard]) -> Iterator[Fle
             yield fleet
         return
     with Fleet(config, ledger, shards, role="watch") as fleet:
-        runs = [] if len(ledger.committed()) == len(shards) else _started(config)
+        runs = [] if len(ledger.committed()) == len(shards) else _started(config, ledger.store.url)
         over = threading.Event()
         watching = threading.Thread(target=_watch, args=(runs, fleet, ledger, over), daemon=True)
         watching.start()
@@ -51,10 +51,10 @@ def crew(config: RunConfig, ledger: Ledger, shards: list[Shard]) -> Iterator[Fle
                 _cancel(runs)
 
 
-def _started(config: RunConfig) -> list[UUID]:
-    """Start the nodes; each is a run of its own, shown below this one."""
+def _started(config: RunConfig, folder: str) -> list[UUID]:
+    """Start the nodes; each is a run of its own, shown below this one. `folder` is the run's, by its whole path."""
     name, count = config.nodes.deployment, config.nodes.count
-    parameters = {"run": config.run, **_saved()}
+    parameters = {"run": folder, **_saved()}
     try:
         runs = [run_deployment(name=name, parameters=parameters, timeout=0) for _ in range(count)]
     except ObjectNotFound as error:

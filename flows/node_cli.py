@@ -41,4 +41,5 @@ def node(
 
 
 def _stop(*_: Any) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # whoever signals a whole group signals twice
     raise KeyboardInterrupt

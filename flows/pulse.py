@@ -11,6 +11,7 @@ from uuid import UUID
 import httpx
 from prefect import get_client, runtime
 from prefect.events import emit_event
+from prefect.exceptions import ObjectNotFound
 
 from flows import watch
 from flows.house.automations import PROGRESS
@@ -23,7 +24,7 @@ EVERY_S = 20.0
 
 
 class GivenUp(ReflashError):
-    """The server has called this run crashed, so another one goes on with its folder."""
+    """The server has called this run crashed, or knows it no longer: another one goes on with its folder."""
 
 
 class Pulse:
@@ -53,6 +54,8 @@ class Pulse:
         try:
             with get_client(sync_client=True) as client:
                 state = client.read_flow_run(self._run).state
+        except ObjectNotFound as error:  # a run that nobody sees or can cancel would hold the engines
+            raise GivenUp("the Prefect server knows this run no longer: its database is another one") from error
         except httpx.HTTPError as error:
             log.warning("the Prefect server does not answer, the run goes on without it: %s", error)
             return

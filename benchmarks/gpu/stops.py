@@ -26,7 +26,13 @@ async def stops(options: Namespace) -> dict[str, Any]:
     work.write_rows(options, rows, options.rows, options.tokens_in)
     run = options.out / "run"
     config = work.write_config(
-        options, run, rows, work.engine(options), sampling={"max_new_tokens": 4096}, plan={"shard_rows": options.rows}
+        options,
+        run,
+        rows,
+        work.engine(options),
+        sampling={"max_new_tokens": 4096},
+        plan={"shard_rows": options.rows},
+        audit={"refuse": "never", "kernels": False},  # the engine's environment may be put together by hand
     )
     command = clients.flow_command(options.lengths, config)
     result: dict[str, Any] = {"command": command, "before": _seen("", options.out / "ps-before.txt"), "cases": {}}

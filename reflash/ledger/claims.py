@@ -7,6 +7,7 @@ from answering the same rows. Only three operations are used: put if absent, ove
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -50,6 +51,7 @@ class Claims:
         self.node, self.expiry_s = node, expiry_s
         self._store, self._gone = store, gone
         self._owners: dict[tuple[str, int, int], str] = {}
+        self._heard: dict[str, tuple[float, float]] = {}  # by node: its last heartbeat, and when we first saw that one
         self._judged: tuple[View, frozenset[str]] | None = None  # the last view, and who was dead in it
         self._told: dict[str, Mapping[str, Any]] = {}  # the first heartbeat read of each node
 
@@ -64,6 +66,9 @@ class Claims:
     def look(self) -> View:
         """Who lives, what is claimed, what is committed."""
         nodes, left = read_nodes(self._store.under(names.NODES))
+        for node, at in nodes.items():
+            if self._heard.get(node, (None, 0.0))[0] != at:
+                self._heard[node] = at, time.monotonic()
         parts = frozenset(names.shard_of(found.name) for found in self._store.under(names.PARTS))
         return View(read_claims(self._store.under(names.CLAIMS)), nodes, left, parts)
 
@@ -99,10 +104,15 @@ class Claims:
         return owner != self.node and (owner in dead or owner not in view.nodes)
 
     def dead(self, view: View) -> frozenset[str]:
-        """Nodes that have left, fell silent for longer than the expiry, or are known to be dead."""
+        """Nodes that have left, fell silent for longer than the expiry, or are known to be dead.
+
+        Silent by the store's clock, as our own heartbeat tells it, and by ours: neither has to be right.
+        """
         if self._judged is not None and self._judged[0] is view:
             return self._judged[1]
-        silent = view.silent(self.expiry_s)
+        since = time.monotonic() - self.expiry_s
+        unheard = {node for node, (_, seen) in self._heard.items() if seen < since}
+        silent = view.left | view.late(self.node, self.expiry_s) | unheard - {self.node}
         others = view.nodes.keys() - silent - {self.node}
         dead = silent | {node for node in others if self._gone(self.facts(node))}
         self._judged = (view, dead)

@@ -36,15 +36,10 @@ class View:
     left: frozenset[str]  # nodes that work no more
     committed: frozenset[str]  # shards
 
-    @property
-    def now(self) -> float:
-        """The latest time at which the store is known to have been, by its own clock."""
-        return max(self.nodes.values(), default=0.0)
-
-    def silent(self, expiry_s: float) -> frozenset[str]:
-        """Nodes that have left, or not been heard of for so long."""
-        late = {node for node, at in self.nodes.items() if at < self.now - expiry_s}
-        return self.left | late
+    def late(self, node: str, expiry_s: float) -> frozenset[str]:
+        """Nodes last heard of so long before `node` was, or before the last of all where that one never was."""
+        now = self.nodes.get(node) or max(self.nodes.values(), default=0.0)
+        return frozenset(each for each, at in self.nodes.items() if at < now - expiry_s)
 
     @property
     def shards_claimed(self) -> frozenset[str]:

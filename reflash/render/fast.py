@@ -6,6 +6,7 @@ It is trusted for nothing but "the same": what it finds to differ is for the ref
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,8 @@ log = logging.getLogger(__name__)
 # Ids that one tokenizer encodes; then a new one takes its place (0.4 s), since gigatoken 0.10 never forgets a word.
 RENEWED = 2**26
 NOWHERE = -1
+# Arrow's own choice gives a block's memory back before the next one: to clear new pages takes a tenth of the time.
+_POOL = pa.jemalloc_memory_pool() if "jemalloc" in pa.supported_memory_backends() else pa.default_memory_pool()
 _NO_TEXT = b"\xff"  # of an id that no token has: it makes any text it stands in broken
 # Between two words: encoded apart they must give the same ids as together.
 _WORDS = (
@@ -29,8 +32,14 @@ _WORDS = (
     ("é'll", " e\u0301a"),
     ("SHOULDN'T", " I'LL"),
     ("a" * 99, " s"),
+    ("x = f(1)", " + 12"),
+    ("12345", " 6789"),
+    ("it'", " s"),
+    ("{'a':", "   \n 1"),
+    ("//", " é"),
 )
-REACH = 64  # ids that a piece is looked for on either side
+_OVER = re.compile(rb"[!-~] ")  # within a token: words are no words to this vocabulary
+REACH = 256  # ids that a piece is looked for on either side
 # What pre-tokenizers tell apart. Each vocabulary is tried on these before it is trusted.
 _PROBES = (
     "The quick brown fox can't, won't and SHOULDN'T. I'LL we'Re\r\n\r\n\tif x==y:  return\u00a0f'{z!r:>10}'   \n \n",
@@ -44,12 +53,17 @@ _PROBES = (
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Ids, one run behind the other, and the text of each run."""
+    """Ids, one run behind the other, and their bytes."""
 
     ids: NDArray[np.int32]
     ends: NDArray[np.int64]
-    texts: list[bytes]
-    broken: list[int]  # runs whose bytes are no text
+    tokens: pa.BinaryArray  # the bytes of each id
+
+    def texts(self) -> pa.StringArray:
+        """The text of each run, which its bytes need not be."""
+        _, offsets, data = self.tokens.buffers()
+        bounds = np.frombuffer(offsets, np.int32, len(self.ids) + 1)[np.concatenate([[0], self.ends])]
+        return pa.StringArray.from_buffers(len(self.ends), pa.py_buffer(bounds), data)
 
 
 class FastTokenizer:
@@ -64,18 +78,22 @@ class FastTokenizer:
         self._unknown = 1 + max(tokens, default=0)
         texts = [tokens.get(i) or _NO_TEXT for i in range(self._unknown + 1)]
         self._bytes = pa.array(texts, pa.binary())
-        # Of ASCII letters: nothing composes with what comes before them.
-        self._ends_word = np.array([text[-1:].isalpha() for text in texts])
-        self._begins_word = np.array([text[:1] == b" " and text[1:2].isalpha() for text in texts])
+        # A word begins with the space behind a visible character: every pre-tokenizer cuts there, whatever follows.
+        self._ends_word = np.array([b"!" <= text[-1:] <= b"~" for text in texts])
+        self._begins_word = np.array([text[:1] == b" " for text in texts])
+        if any(map(_OVER.search, texts)):
+            self._begins_word[:] = False
 
     def decoded(self, ids: NDArray[np.int32], ends: NDArray[np.int64]) -> Runs:
-        """Runs with their texts; run i ends before `ids[ends[i]]`, none is empty. Ids are not negative."""
-        known = ids if ids.max() < self._unknown else np.minimum(ids, self._unknown)
-        tokens = pc.take(self._bytes, pa.array(known), boundscheck=False)
-        _, offsets, data = tokens.buffers()
-        bounds = np.frombuffer(offsets, np.int32, len(ids) + 1)[np.concatenate([[0], ends])]
-        texts = pa.StringArray.from_buffers(len(ends), pa.py_buffer(bounds), data)
-        return Runs(ids, ends, texts.view(pa.binary()).to_pylist(), _broken(texts, 0))
+        """Runs with their bytes; run i ends before `ids[ends[i]]`, none is empty. Ids are not negative.
+
+        Nearly all of it is one call that lets go of the interpreter's lock, and it is the only one: to get the lock
+        back takes 5 ms beside a thread that encodes.
+        """
+        try:
+            return Runs(ids, ends, pc.take(self._bytes, _indices(ids), memory_pool=_POOL))
+        except pa.ArrowIndexError:
+            return Runs(ids, ends, pc.take(self._bytes, _indices(np.minimum(ids, self._unknown)), memory_pool=_POOL))
 
     def differing(self, runs: Runs) -> dict[int, int]:
         """Runs that their own text encodes otherwise: where each first differs; NOWHERE if its bytes are no text."""
@@ -83,16 +101,15 @@ class FastTokenizer:
         if self._encoded > RENEWED:
             self._tokenizer, self._encoded = self._load(), 0
         self._encoded += len(ids)
-        begins = ends - np.diff(ends, prepend=0)
-        spans = zip((4 * begins).tolist(), (4 * ends).tolist(), strict=True)  # bytes of int32
-        given, encode = ids.tobytes(), self._tokenizer.encode
+        texts, encode, begin = runs.texts(), self._tokenizer.encode, 0
         found: dict[int, int] = {}
-        for run, (text, (begin, end)) in enumerate(zip(runs.texts, spans, strict=True)):
+        for run, (text, end) in enumerate(zip(texts.view(pa.binary()).to_pylist(), ends.tolist(), strict=True)):
             # One by one this is as fast as gigatoken's batches on one core, and spares the import of awkward.
-            encoded = encode(text)
-            if encoded.tobytes() != given[begin:end]:
-                found[run] = _first_difference(encoded, ids[begin // 4 : end // 4])
-        return found | dict.fromkeys(runs.broken, NOWHERE)
+            encoded, given = encode(text), ids[begin:end]
+            if encoded.tobytes() != given.tobytes():
+                found[run] = _first_difference(encoded, given)
+            begin = end
+        return found | dict.fromkeys(_broken(texts, 0), NOWHERE)
 
     def piece(self, run: NDArray[np.int32], place: int) -> tuple[int, int]:
         """The part of a run around a place that is encoded by itself as it is within the run: from word to word."""
@@ -142,6 +159,10 @@ def _first_difference(one: NDArray[np.uint32], other: NDArray[np.int32]) -> int:
     shared = min(len(one), len(other))
     unlike = np.flatnonzero(one[:shared] != other[:shared])
     return int(unlike[0]) if len(unlike) else shared
+
+
+def _indices(ids: NDArray[np.int32]) -> pa.Int32Array:
+    return pa.Array.from_buffers(pa.int32(), len(ids), [None, pa.py_buffer(ids)])
 
 
 def _broken(runs: pa.StringArray, first: int) -> list[int]:

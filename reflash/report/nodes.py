@@ -35,9 +35,9 @@ def nodes_of(ledger: Ledger, settings: Mapping[str, Any]) -> list[dict[str, Any]
     expiry_s = float(generate.get("expiry_s", EXPIRY_S)) if isinstance(generate, dict) else EXPIRY_S
     claims = Claims(ledger.store, "", expiry_s)
     view = claims.look()
-    now = max(time.time(), view.now)
+    now = time.time()
     return [
-        _node(claims, view, node, now - at, expiry_s)
+        _node(claims, view, node, max(0.0, now - at), expiry_s)
         for node, at in sorted(view.nodes.items(), key=lambda item: -item[1])
     ]
 

@@ -1,12 +1,8 @@
-"""What a person sees of a run in the Prefect UI, in a real browser; and the pictures in the README.
-
-With REFLASH_SCREENSHOTS=1 the demo is run as well, and docs/images/ is written anew.
-"""
+"""What a person sees of a run in the Prefect UI, in a real browser."""
 
 from __future__ import annotations
 
 import io
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -14,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.browser.served import ROOT, SPITEFUL, Opener, Run, Server, run_named
+from tests.browser.served import SPITEFUL, Opener, Run, Server
 
 pytestmark = [
     pytest.mark.browser,
@@ -164,24 +160,3 @@ def test_nothing_of_ours_makes_the_browser_complain(run: Run, open_tab: Opener) 
         tab = open_tab(url)
         tab.page.wait_for_load_state("networkidle")
         assert [c for c in tab.complaints if not OF_THE_UI.search(c)] == [], url
-
-
-def test_the_pictures_of_the_readme_are_taken(
-    server: Server, run: Run, open_tab: Opener, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    shown, folder = run, tmp_path
-    if os.environ.get("REFLASH_SCREENSHOTS"):
-        demo, folder = tmp_path_factory.mktemp("demo") / "demo", ROOT / "docs" / "images"
-        server.reflash("demo", "--run", str(demo), timeout=500)
-        shown = run_named(server, demo, "demo · HuggingFaceTB/SmolLM2-135M-Instruct · 128 rows")
-    folder.mkdir(parents=True, exist_ok=True)
-    page = open_tab(f"{shown.page}?tab=Logs", height=1110).page
-    seen(page.get_by_text("Plan:"))
-    page.locator("canvas").wait_for(timeout=WAIT_MS)
-    page.wait_for_timeout(2000)  # the graph is painted on a canvas: no element tells when
-    page.screenshot(path=folder / "run.png")
-    page = open_tab(shown.artifacts["report"], height=1225).page
-    seen(page.get_by_role("img", name=CHARTS[0]))
-    page.screenshot(path=folder / "report.png")
-    for name in ("run.png", "report.png"):
-        assert 20_000 < (folder / name).stat().st_size < 300_000

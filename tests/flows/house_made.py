@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import urllib.request
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -57,7 +58,10 @@ class House:
     def _ask(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
         data = None if body is None else json.dumps(body).encode()
         url = f"http://127.0.0.1:{self.port}/api/{path}"
-        asked = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method=method)
+        headers = {"Content-Type": "application/json"}
+        if password := self.env.get("PREFECT_SERVER_API_AUTH_STRING"):
+            headers["Authorization"] = f"Basic {b64encode(password.encode()).decode()}"
+        asked = urllib.request.Request(url, data, headers, method=method)
         for left in range(10, -1, -1):
             try:
                 with urllib.request.urlopen(asked, timeout=60) as answer:

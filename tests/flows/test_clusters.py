@@ -16,6 +16,7 @@ import pytest
 import yaml
 from typer.main import get_command
 
+from benchmarks.servers import prefect_server
 from flows.cli import app
 from reflash.report.status import run_status
 from tests.flows.made import MODEL
@@ -113,6 +114,25 @@ def test_the_pool_makes_a_job_that_kubernetes_takes() -> None:
     kubernetes.validate(job, "1.34", strict=True)
     [container] = job["spec"]["template"]["spec"]["containers"]
     assert container["resources"]["limits"] == {"nvidia.com/gpu": 8}
+
+
+@pytest.mark.prefect
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_server_takes_the_pool_and_its_deployment_as_the_page_says(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "nodes.md").read_text()
+    given = re.findall(r"^uv run prefect (.*)$", page, re.MULTILINE)
+    assert len(given) == 2
+    with prefect_server(tmp_path, None) as server:
+        for words in given:
+            command = [sys.executable, "-m", "prefect", *shlex.split(words)]
+            told = subprocess.run(command, env=server.env, cwd=ROOT, capture_output=True, text=True, check=False)
+            assert told.returncode == 0, told.stdout + told.stderr
+        [made] = server.post("deployments/filter", {})
+        assert (made["name"], made["work_pool_name"]) == ("kubernetes", "reflash-kubernetes")
+        assert made["pull_steps"] == [{"prefect.deployments.steps.set_working_directory": {"directory": "/app"}}]
+        [pool] = [found for found in server.post("work_pools/filter", {}) if found["name"] == "reflash-kubernetes"]
+        assert pool["base_job_template"]["job_configuration"]["job_manifest"]["kind"] == "Job"
 
 
 @pytest.mark.prefect

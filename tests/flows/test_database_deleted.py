@@ -23,7 +23,7 @@ from tests.making import config, conversations_file
 
 pytestmark = [pytest.mark.prefect, pytest.mark.slow, pytest.mark.timeout(600)]
 
-ROWS = 512
+ROWS, SHARD = 512, 32
 
 
 def settings(folder: Path) -> Path:
@@ -33,7 +33,7 @@ def settings(folder: Path) -> Path:
         source={"path": str(conversations_file(folder / "rows.jsonl", ROWS))},
         model=MODEL,
         engine={"kind": "scripted", "script": "slow", "width": 4},
-        plan={"shard_rows": 32, "workers": 1},
+        plan={"shard_rows": SHARD, "workers": 1},
     )
     file = folder / "run.yaml"
     file.write_text(yaml.safe_dump(run.model_dump(mode="json")))
@@ -101,11 +101,11 @@ def test_a_run_outlives_prefects_database(tmp_path: Path, kind: str, living: boo
         GONE[kind](tmp_path, url)
         before = parts(run)
         assert waited(lambda: len(parts(run)) > len(before), 90), "it does not work on without a database"
+        running.close()  # a kill -9
+        assert len(parts(run)) < ROWS // SHARD, "nothing is left for another run"
         serving.close()
         server = serving.enter_context(prefect_server(tmp_path, url, port=port))
         assert flow_runs(server) == []
-        running.close()
-        assert len(parts(run)) < 16, "nothing is left for another run"
         with command(server, file, tmp_path / "second.log") as second:
             assert second.wait(300) == 0, (tmp_path / "second.log").read_text()
         assert flow_runs(server) == ["COMPLETED"]
@@ -120,3 +120,16 @@ def test_a_run_outlives_prefects_database(tmp_path: Path, kind: str, living: boo
         for row in (table.select(["conversation"]).to_pylist() if table else ())
     )
     assert answered == {f"row-{n:04}": 1 for n in range(ROWS)}
+
+
+def test_a_run_that_its_server_knows_no_longer_ends_and_says_so(tmp_path: Path) -> None:
+    file, run, port = settings(tmp_path), tmp_path / "run", free_port()
+    with ExitStack() as serving:
+        server = serving.enter_context(prefect_server(tmp_path, None, port=port))
+        with command(server, file, tmp_path / "first.log") as first:
+            assert waited(lambda: len(parts(run)) >= 1, 180), (tmp_path / "first.log").read_text()
+            sqlite_gone(tmp_path, None)
+            serving.close()
+            serving.enter_context(prefect_server(tmp_path, None, port=port))
+            assert first.wait(120) == 1
+    assert "reflash: the Prefect server knows this run no longer" in (tmp_path / "first.log").read_text()

@@ -79,6 +79,30 @@ def test_clocks_of_nodes_do_not_count(store: Store, monkeypatch: pytest.MonkeyPa
     assert not b.lapsed(view, view.claims["00007", 0])
 
 
+def test_a_heartbeat_from_the_future_makes_nobody_silent(store: Store) -> None:
+    a, b, c = (node(store, name) for name in "abc")
+    for number, each in enumerate((a, b, c)):
+        each.take(slices(SHARD)[number], 1)
+    heard(store, "c", -86400)  # a clock was set back since
+    view = b.look()
+    assert [b.lapsed(view, view.claims["00007", number]) for number in range(3)] == [False] * 3
+
+
+def test_a_node_whose_heartbeat_never_changes_lapses_whatever_its_time(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = node(store, "a"), node(store, "b")
+    a.take(slices(SHARD)[0], 1)
+    heard(store, "a", -86400)
+    b.look()
+    later = time.monotonic() + 61
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    b.beat({})
+    view = b.look()
+    assert b.lapsed(view, view.claims["00007", 0])
+    assert "b" not in b.dead(view)
+
+
 def test_a_claim_lapses_at_once_when_its_node_leaves(store: Store) -> None:
     a, b = node(store, "a"), node(store, "b")
     a.take(slices(SHARD)[0], 1)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import re
 
 import numpy as np
 import pytest
@@ -88,9 +90,33 @@ def test_of_a_long_run_only_the_words_around_a_difference_are_looked_at(qwen: En
     [(run_differing, place)] = loaded.differing(loaded.decoded(ids, ends)).items()
     begin, end = loaded.piece(ids[ends[0] :], place)
     assert run_differing == 1
-    assert qwen.decode(other[begin:end]) == " fox jumps"
+    assert qwen.decode(other[begin:end]) == " jumps"
     assert loaded.piece(ids[ends[0] :], 0)[0] == 0
     assert quick.canonical(ids, ends).tolist() == [True, False] == reference(qwen, [run, other])
+
+
+SPACES = (" ", "  ", "\n", "\r\n\n", "\t", "\u00a0")
+PIECES = ("fox", "Fo'x", "1234", "é", "(a).b", "//", "{'", "''", '"', "\u0301", "🙂", "中", *SPACES)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(parts=st.lists(st.sampled_from(PIECES), min_size=1, max_size=12))
+def test_words_are_encoded_apart_as_they_are_together(qwen: Encoder, parts: list[str]) -> None:
+    text = "".join(parts)
+    words = re.split(r"(?<=[!-~])(?= )", text)
+    assert [i for word in words for i in qwen.encode_plain(word)] == qwen.encode_plain(text)
+
+
+def test_a_vocabulary_with_a_token_over_two_words_has_no_words_to_look_at(qwen: Encoder, quick: Retokenizer) -> None:
+    loaded = quick._fast
+    assert loaded is not None
+    run = np.array(qwen.encode_plain("one fox. two foxes"), np.int32)
+    assert loaded.piece(run, 2) != (0, len(run))
+    source = json.loads(qwen.plain.to_str())
+    added = {"id": loaded._unknown, "content": "fox. two", "special": False, "normalized": False}
+    flags = {"single_word": False, "lstrip": False, "rstrip": False}
+    source["added_tokens"].append(added | flags)
+    assert fast.FastTokenizer(json.dumps(source)).piece(run, 2) == (0, len(run))
 
 
 def test_a_character_cut_in_two_by_a_control_token_is_in_neither_run(qwen: Encoder, quick: Retokenizer) -> None:
