@@ -45,6 +45,8 @@ def main() -> None:
     with Fleet(config, ledger, shards) as fleet, ThreadPoolExecutor(3) as threads:
         list(threads.map(fleet.run_shard, shards))
         seconds = time.monotonic() - fleet.progress.began
+    cpu = time.process_time() - cpu
+    peak = _peak_mib()
     print(
         json.dumps(
             {
@@ -52,9 +54,9 @@ def main() -> None:
                 "answered": sum(t.finish_reason in ("stop", "length") for s in shards for t in ledger.part(s.name)),
                 "plan_s": round(planned, 2),
                 "seconds": round(seconds, 3),
-                "cpu_s": round(time.process_time() - cpu, 2),
+                "cpu_s": round(cpu, 2),
                 "plan_peak_mib": plan_peak,
-                "peak_mib": _peak_mib(),
+                "peak_mib": peak,
             }
         )
     )

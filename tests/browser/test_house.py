@@ -149,7 +149,7 @@ def test_the_demo_started_through_its_form_is_watched_and_read(house: House, ope
     card = page.get_by_role("tabpanel").get_by_role("link").filter(has=page.get_by_role("heading", name="progress"))
     seen(card.filter(has_text=re.compile(r"\d+ of 128 conversations, \d+ tok/s")))
     graph(page)
-    picture(page, "live", 930, tmp_path)
+    picture(page, "live", 1010, tmp_path)
     card.click()
     [shown] = re.findall(r"Progress: ([\d.]+)%", seen(page.get_by_text("Progress: ")).inner_text())
     assert float(shown) >= share
@@ -159,6 +159,9 @@ def test_the_demo_started_through_its_form_is_watched_and_read(house: House, ope
     seen(page.get_by_role("tab", name="Logs")).click()
     page.reload()
     seen(page.get_by_text("Plan:"))
+    page.get_by_text("Oldest to newest").click()  # the first lines are Prefect's, of how it began
+    seen(page.get_by_role("option", name="Newest to oldest")).click()
+    seen(page.get_by_text("are fit to train on").first)
     graph(page)
     picture(page, "run", 1110, tmp_path)
     seen(page.get_by_role("tab", name="Artifacts")).click()
