@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from tokenizers import AddedToken, Tokenizer
 
 from reflash.render.plain import plain_tokenizer, without_prefix
+from reflash.render.token_bytes import TokenBytes, token_bytes
 
 MARK = "\ufdd0"  # a user's own is written twice
 REPLACEMENT = "\ufffd"
@@ -164,8 +166,14 @@ class Encoder:
         return "".join(out)
 
     def _decode(self, ids: Sequence[int]) -> str:
+        if table := self._bytes:
+            return table.decode(ids)
         text: str = self.full.decode(list(ids), skip_special_tokens=False)
         return text
+
+    @cached_property
+    def _bytes(self) -> TokenBytes | None:
+        return token_bytes(self.full)
 
 
 def unmark(text: str) -> str:

@@ -137,7 +137,6 @@ def test_the_form_explains_itself_and_refuses_bad_values_at_their_fields(
 
 def test_the_demo_started_through_its_form_is_watched_and_read(house: House, open_tab: Opener, tmp_path: Path) -> None:
     page = form(house, open_tab, DEMO)
-    page.get_by_role("textbox", name="run", exact=True).fill(str(tmp_path / "demo"))
     if not ANEW:
         page.get_by_role("spinbutton", name="max_new_tokens (Optional)").fill("24")  # answers broken off, but soon
     submit(page)
