@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from reflash.config.run import RunConfig
 from reflash.errors import SourceError
+from reflash.heap import few_arenas
 from reflash.ledger.ledger import Ledger
 from reflash.plan.intake import Intake, open_intake
 from reflash.plan.manifest import make_manifest
@@ -37,6 +38,7 @@ def plan_run(
     The same source and config give the same shards, whatever the number of workers. `progress` hears the rows read
     so far. Raises ManifestChanged, SourceError, RenderError, ConfigError.
     """
+    few_arenas()  # before the first thread has a heap of its own
     intake = open_intake(config.source)
     ledger.start(make_manifest(config, intake.digest(), shared_renderer(config.model, config.thinking).digest))
     return ledger.shards() or _Planner(config, ledger, pool, progress).run(intake)
