@@ -10,6 +10,8 @@ from reflash.census.report import CensusReport
 from reflash.census.run import Census, take_census
 from reflash.config.audit import DataAudit
 from reflash.config.paths import local_path
+from reflash.errors import ConfigError
+from reflash.sources.selection import check_free
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +39,20 @@ class Audited:
 
 def run_audit(audit: DataAudit) -> Audited:
     """Take a census with all that was asked for. Raises as `take_census`, and ConfigError for files to write."""
+    _check_targets(audit)
     census = take_census(audit)
     drift = changes_since(audit, census.report)
     keep_report(audit, census.report)
     return Audited(census.report, drift, tuple(_written(census, audit)))
+
+
+def _check_targets(audit: DataAudit) -> None:
+    """Before a long look: nothing is written over other files, nor where the next census would count it as rows."""
+    for target in filter(None, (audit.selection, audit.items_out)):
+        path, source = local_path(target), local_path(audit.path)
+        check_free(path)
+        if source.is_dir() and path.resolve().is_relative_to(source.resolve()):
+            raise ConfigError(f"{target}: inside {audit.path}, where it would count as rows of the set; name another")
 
 
 def _written(census: Census, audit: DataAudit) -> list[str]:

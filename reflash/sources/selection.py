@@ -48,8 +48,9 @@ class Selection:
 def write_selection(path: Path, rows: NDArray[np.int64], ids: Any, reasons: Any, set_rows: int) -> None:
     """Write a selection. `rows`: 1-based positions. `ids`: an Arrow array of text, null where a row has none.
 
-    Raises ConfigError where the file cannot be written.
+    Raises ConfigError where the file cannot be written, or where another file than a selection lies there.
     """
+    check_free(path)
     schema = pa.schema(
         {"row": pa.int64(), "id": pa.string(), "reason": pa.dictionary(pa.int32(), pa.string())},
         metadata={_SET_ROWS: str(set_rows).encode()},
@@ -60,6 +61,18 @@ def write_selection(path: Path, rows: NDArray[np.int64], ids: Any, reasons: Any,
         pq.write_table(table, path, compression="zstd")
     except OSError as error:
         raise ConfigError(f"{shown(path)}: cannot be written ({error.strerror or error})") from error
+
+
+def check_free(path: Path) -> None:
+    """Raise ConfigError where a file lies that is no selection of ours: it may be the only copy of a set."""
+    if not path.exists():
+        return
+    try:
+        ours = _SET_ROWS in (pq.read_schema(path).metadata or {})
+    except (pa.ArrowInvalid, OSError):
+        ours = False
+    if not ours:
+        raise ConfigError(f"{shown(path)}: there is a file already that is no selection; name another, or delete it")
 
 
 def read_selection(path: Path) -> Selection:
