@@ -26,5 +26,11 @@ def export(
     if made.longest:
         typer.echo(f"  note: the longest row has {made.longest:,} tokens")
     typer.echo(f"  note: {made.note}")
+    if made.lacking:
+        more = f" and {len(made.lacking) - 3:,} more" if len(made.lacking) > 3 else ""
+        typer.echo(
+            f"  warning: these rows are whole, but the run's folder is not: {', '.join(made.lacking[:3])}{more} missing"
+            " or torn; the command that began the run makes them again"
+        )
     if made.unpublished:
         typer.echo(f"  note: the run is not finished; shards that are not in the dataset yet: {made.unpublished:,}")

@@ -132,5 +132,6 @@ def _what_is_missing(board: Board, ledger: Ledger) -> str:
 
 def _cause(stages: list[Stage], fleet: Fleet) -> str:
     """What ended the first shard that failed: an engine's error holds the end of its log."""
-    failed = (str(stage.run.state.message) for stage in stages if stage.run.state.is_failed())
+    runs = (run for stage in stages for run in (*stage.before, stage.run))
+    failed = (str(run.state.message) for run in runs if run.state.is_failed())
     return without_secrets(str(fleet.error) if fleet.error else next(failed, ""))

@@ -156,6 +156,8 @@ def _missing(found: Mapping[str, Any]) -> list[str]:
     """What a run still lacks, and what brings it."""
     if found["complete"]:
         return [f"Nothing is missing: {found['run']}/report.md says how it came out."]
+    if found.get("damaged"):
+        return [f"Wrong: {found['damaged']}"]
     if not found["shards"]:
         return ["Nothing is to be done: no row of the source came into the plan."]
     if found["rows_left"]:

@@ -36,6 +36,7 @@ class Stage:
 
     shards: tuple[Shard, ...]
     run: PrefectFuture[Any]
+    before: tuple[PrefectFuture[Any], ...] = ()  # where one of these fails, the last never begins
 
 
 def runner_for(shards: Sequence[Shard]) -> Runner:
@@ -73,7 +74,8 @@ def _one(runner: Runner, shard: Shard, config: RunConfig, fleet: Fleet, pool: Wo
     generating = generate.with_options(retries=config.generate.retries)
     made = _submit(runner, generating, shard=shard, fleet=fleet)
     judged = _submit(runner, validate, made, shard=shard, config=config, pool=pool)
-    return Stage((shard,), _submit(runner, publish, judged, shard=shard, config=config, pool=pool, board=board))
+    last = _submit(runner, publish, judged, shard=shard, config=config, pool=pool, board=board)
+    return Stage((shard,), last, (made, judged))
 
 
 def _submit(

@@ -9,8 +9,10 @@ from functools import partial
 from reflash.config.load import apply_override, parse_config
 from reflash.config.run import RunConfig
 from reflash.errors import RunIncomplete
+from reflash.ledger import names
 from reflash.ledger.ledger import Ledger, open_ledger
 from reflash.ledger.manifest import Manifest, check_same
+from reflash.ledger.whole import check_folder
 from reflash.plan.manifest import make_manifest
 from reflash.pool import WorkerPool
 from reflash.publish.again import drop_doubles
@@ -26,7 +28,8 @@ def validate_run(run: str, overrides: Sequence[str] = ()) -> Report:
     """Judge and publish every committed shard of a run again, by the rules that its verdicts were made by.
 
     `overrides` as for `load_config`: other rules. Raises ManifestChanged, with nothing touched, where the tokenizer or
-    the template is no longer the run's; RunIncomplete where no shard is committed yet.
+    the template is no longer the run's; RunIncomplete where no shard is committed yet; StoreError where plan or parts
+    are not those of the run.
     """
     ledger = open_ledger(run)
     manifest = ledger.manifest()
@@ -34,6 +37,12 @@ def validate_run(run: str, overrides: Sequence[str] = ()) -> Report:
     renderer = shared_renderer(config.model, config.thinking)
     check_same(manifest, make_manifest(config, manifest.decides["source"]["digest"], renderer.digest), ledger.where)
     done = sorted(ledger.committed())
+    if ledger.shards() is None:
+        raise RunIncomplete(
+            f"{ledger.store.where(names.INDEX)} is missing: give the command that began the run again, which makes the"
+            " plan again; no answer is lost"
+        )
+    check_folder(ledger)
     if not done:
         raise RunIncomplete(f"{ledger.where}: no shard is finished yet, so there is nothing to judge; go on with it")
     with closing(WorkerPool(config.plan.workers)) as pool:

@@ -16,6 +16,8 @@ def export(run: str, form: str, out: Path | None) -> Path:
     """Write the file, and say where it is and what its reader has to be told."""
     made = export_run(run, form, out)
     missing = f"\n\nShards that are not in the dataset yet: {made.unpublished:,}" if made.unpublished else ""
+    if made.lacking:
+        get_run_logger().warning(f"The run's folder is incomplete: it lacks {', '.join(made.lacking[:3])}")
     line = f"{made.rows:,} rows for {form}"
     get_run_logger().info(f"{line} are in {made.path}")
     create_markdown_artifact(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeVar
 
 import orjson
@@ -14,11 +15,15 @@ from reflash.errors import ConfigError, RunIncomplete, StoreError
 from reflash.ledger import names
 from reflash.ledger.index import REPLAN, Index, read_index
 from reflash.ledger.manifest import Manifest, read_manifest
-from reflash.ledger.schema import conforming, fact, from_parquet, to_parquet
+from reflash.ledger.schema import conforming, fact, from_parquet, rows_told, to_parquet
 from reflash.printable import printable
 from reflash.store.objects import Store
 
 Row = TypeVar("Row")
+
+LOST_PART = (
+    "if it cannot be had back, delete it and give the command that began the run again: its rows are generated anew"
+)
 
 
 class RunFiles:
@@ -40,13 +45,36 @@ class RunFiles:
         return read_manifest(data, self.store.where(names.MANIFEST))
 
     def get(self, name: str, schema: pa.Schema | None = None) -> pa.Table | None:
-        """A table, None where there is none; raises StoreError where it is torn, of another run or other columns."""
+        """A table, None where there is none; raises StoreError where it is torn, or not what was written there."""
         data = self.store.get(name)
         if data is None:
             return None
-        table = from_parquet(data, self.store.where(name))
+        with self._remedy_for(name):
+            table = from_parquet(data, self.store.where(name))
+            self.check(table, name)
+            if schema is not None:
+                table = conforming(table, schema, self.store.where(name))
+            self.check_rows(table, name)
+        return table
+
+    def columns(self, name: str, columns: list[str], at: Path) -> pa.Table:
+        """Some columns of a table whose bytes lie in a file; checked as `get` does."""
+        with self._remedy_for(name):
+            table = from_parquet(at, self.store.where(name), columns)
+            self.check(table, name)
+            self.check_rows(table, name)
+        return table
+
+    def check(self, table: pa.Table, name: str) -> None:
+        """Raise StoreError unless a table is of this run, and was written under this name."""
         self.same_run(fact(table, "run"), name)
-        return table if schema is None else conforming(table, schema, self.store.where(name))
+        self.same_file(fact(table, "file"), name)
+
+    def check_rows(self, table: pa.Table, name: str) -> None:
+        """Raise StoreError where a table says which turns it holds, and holds others."""
+        told = fact(table, "rows")
+        if told and told != rows_told(table):
+            raise StoreError(f"{self.store.where(name)} does not hold the rows that were written to it")
 
     def need(self, name: str, schema: pa.Schema | None = None) -> pa.Table:
         """A table; raises RunIncomplete where there is none."""
@@ -65,11 +93,11 @@ class RunFiles:
 
     def put(self, name: str, table: pa.Table, **facts: str) -> None:
         """Write a table over what was there; `facts` go into its metadata."""
-        self.store.put(name, to_parquet(table, run=self.id, **facts))
+        self.store.put(name, to_parquet(table, run=self.id, file=name, **({"rows": rows_told(table)} | facts)))
 
     def put_new(self, name: str, table: pa.Table) -> None:
         """Write a table that must not be there yet; raises AlreadyExists."""
-        self.store.put_new(name, to_parquet(table, run=self.id))
+        self.store.put_new(name, to_parquet(table, run=self.id, file=name, rows=rows_told(table)))
 
     def put_or_drop(self, name: str, table: pa.Table) -> None:
         """Write a table, or take the old one away where this has no row."""
@@ -111,9 +139,23 @@ class RunFiles:
         """Raise StoreError unless a file says that it is of this run."""
         if run != self.id:
             raise StoreError(
-                f"{self.store.where(name)} is of another run ({run or 'unnamed'}) than the {names.MANIFEST} beside it"
-                f" ({self.id}): take the file away, or put back the {names.MANIFEST} that it came with"
+                f"{self.store.where(name)} is of another run ({printable(run) or 'unnamed'}) than the {names.MANIFEST}"
+                f" beside it ({printable(self.id)}): take the file away, or put back the {names.MANIFEST} that it came"
+                " with"
             )
+
+    def same_file(self, file: str, name: str) -> None:
+        """Raise StoreError where a file says that it was written under another name."""
+        if file and file != name:
+            raise StoreError(f"{self.store.where(name)} is a copy of {printable(file)}")
+
+    def _remedy_for(self, name: str) -> AbstractContextManager[None]:
+        """What helps where a file of the dataset is not what was written."""
+        if not name.startswith(names.DATASET):
+            return nullcontext()
+        if name.startswith(names.AGAIN):
+            return remedy("delete it: the `reflash again` command that made it brings its rows back")
+        return remedy(f"delete it: `reflash validate {self.store.shown}` writes it anew")
 
 
 @contextmanager

@@ -11,7 +11,10 @@ import orjson
 
 from reflash.types import Shard
 
-REPLAN = "delete plan/index.json there and run the same command: the plan is made again, no answer is lost"
+REPLAN = (
+    "delete plan/index.json there and give the command that began the run again: the plan is made again, no answer is"
+    " lost"
+)
 _NAME = re.compile(r"\w+", re.ASCII)  # it becomes part of file names
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from reflash.errors import AlreadyExists, ConfigError, RunIncomplete, StoreError
 from reflash.ledger import names
-from reflash.ledger.files import RunFiles, remedy
+from reflash.ledger.files import LOST_PART, RunFiles, remedy
 from reflash.ledger.index import REPLAN, Index
 from reflash.ledger.manifest import Manifest, check_same
 from reflash.ledger.schema import (
@@ -34,7 +34,6 @@ from reflash.types import Judgement, Planned, Shard, Turn
 
 log = logging.getLogger(__name__)
 
-LOST_PART = "if it cannot be had back, delete it and generate its rows again"
 PARQUET_END = b"PAR1"  # the last bytes of a whole Parquet file
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from reflash.errors import ManifestChanged, StoreError
+from reflash.printable import printable
 
 FORMAT = 1  # of the run's folder; a higher one is refused
 _MEANS = {  # what a digest stands for
@@ -47,7 +48,7 @@ def read_manifest(data: bytes, name: str) -> Manifest:
         number = int(body["format"])
         manifest = Manifest(str(body["id"]), dict(body["decides"]), dict(body["recorded"]))
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-        raise StoreError(f"{name} is not a manifest ({error}); is this a run's folder?") from error
+        raise StoreError(f"{name} is not a manifest ({printable(str(error))}); is this a run's folder?") from error
     if number > FORMAT:
         raise StoreError(f"{name} has format {number}, this version reads up to {FORMAT}: upgrade reflash")
     for lack in _lacking(manifest):
@@ -69,7 +70,7 @@ def check_same(old: Manifest, new: Manifest, where: str) -> None:
     """Raise ManifestChanged with one line a difference, unless both would give the same result."""
     before, after = dict(_leaves(old.decides)), dict(_leaves(new.decides))
     lines = [
-        f"  {key}{_MEANS.get(key, '')}: {before.get(key, '(not set)')} -> {after.get(key, '(not set)')}"
+        f"  {printable(key)}{_MEANS.get(key, '')}: {_shown(before, key)} -> {_shown(after, key)}"
         for key in sorted(before.keys() | after.keys())
         if before.get(key) != after.get(key)
     ]
@@ -78,6 +79,10 @@ def check_same(old: Manifest, new: Manifest, where: str) -> None:
             f"{where} was started with other settings:\n" + "\n".join(lines) + "\n"
             "Set them back to go on with it, or name another run folder to start anew."
         )
+
+
+def _shown(leaves: dict[str, object], key: str) -> str:
+    return printable(str(leaves.get(key, "(not set)")))
 
 
 def _leaves(node: object, path: str = "") -> list[tuple[str, object]]:

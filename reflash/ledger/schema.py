@@ -6,6 +6,7 @@ import hashlib
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -76,9 +77,10 @@ _MAY_BE_NULL = ("engine_text", "reasoning")
 
 
 def to_parquet(table: pa.Table, **facts: str) -> bytes:
-    """A table as the bytes of a Parquet file; `facts` go into its metadata, see `fact`."""
+    """A table as the bytes of a Parquet file; `facts` go into its metadata, see `fact`, empty ones do not."""
     buffer = io.BytesIO()
-    pq.write_table(table.replace_schema_metadata(facts), buffer, compression="zstd")
+    told = {key: text for key, text in facts.items() if text}
+    pq.write_table(table.replace_schema_metadata(told), buffer, compression="zstd")
     return buffer.getvalue()
 
 
@@ -87,10 +89,14 @@ def fact(table: pa.Table, key: str) -> str:
     return str((table.schema.metadata or {}).get(key.encode(), b"").decode("utf-8", "replace"))
 
 
-def from_parquet(data: bytes, name: str) -> pa.Table:
-    """The table in a Parquet file's bytes; raises StoreError naming the object where it is torn."""
+def from_parquet(data: bytes | Path, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+    """The table in a Parquet file or its bytes; raises StoreError naming the object where it is torn.
+
+    Of `columns`, those that are not there are left out.
+    """
     try:
-        return pq.read_table(io.BytesIO(data))
+        with pq.ParquetFile(data if isinstance(data, Path) else io.BytesIO(data)) as file:
+            return file.read(columns)
     except (pa.ArrowInvalid, OSError) as error:
         raise StoreError(f"{name} is torn or not Parquet: {error}") from error
 
@@ -204,6 +210,11 @@ def judgement_rows(table: pa.Table) -> list[Judgement]:
         Judgement(r["conversation"], r["turn"], r["verdict"], tuple(r["reasons"]), tuple(r["notes"]))
         for r in table.to_pylist()
     ]
+
+
+def rows_told(table: pa.Table) -> str:
+    """`rows_judged` of any table, "" of one whose rows are no turns."""
+    return rows_judged(table) if {"conversation", "turn"} <= set(table.column_names) else ""
 
 
 def rows_judged(table: pa.Table) -> str:

@@ -14,6 +14,7 @@ from reflash.config.run import RunConfig
 from reflash.errors import SourceError
 from reflash.heap import few_arenas
 from reflash.ledger.ledger import Ledger
+from reflash.ledger.whole import check_folder
 from reflash.plan.intake import Intake, open_intake
 from reflash.plan.manifest import make_manifest
 from reflash.plan.prepare import Unfit, prepare, prepare_here
@@ -36,12 +37,16 @@ def plan_run(
     """Plan a run, or find it planned already.
 
     The same source and config give the same shards, whatever the number of workers. `progress` hears the rows read
-    so far. Raises ManifestChanged, SourceError, RenderError, ConfigError.
+    so far. Raises ManifestChanged, SourceError, RenderError, ConfigError; StoreError where what lies there already
+    cannot be what was planned and made.
     """
     few_arenas()  # before the first thread has a heap of its own
     intake = open_intake(config.source)
     ledger.start(make_manifest(config, intake.digest(), shared_renderer(config.model, config.thinking).digest))
-    return ledger.shards() or _Planner(config, ledger, pool, progress).run(intake)
+    if shards := ledger.shards():
+        check_folder(ledger)
+        return shards
+    return _Planner(config, ledger, pool, progress).run(intake)
 
 
 class _Planner:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reflash.errors import ConfigError, RunIncomplete, StoreError
+from reflash.errors import ConfigError, ReflashError, RunIncomplete, StoreError
+from reflash.ledger.dataset import Dataset
 from reflash.ledger.ledger import Ledger, open_ledger
 from reflash.printable import printable
 from reflash.push.staged import staged
@@ -34,33 +35,37 @@ def push_run(run: str, repo: str, *, token: str | None = None, public: bool = Fa
 
     `token` is by default the one that HF_TOKEN or `hf auth login` gives. Raises RunIncomplete where rows are missing
     and `partial` does not allow that, ConfigError where the Hub refuses the name or the token, or the set there is
-    public or holds other data, StoreError where the upload broke off.
+    public or holds other data, StoreError where the upload broke off, or files hold other rows than were judged good.
     """
     ledger = open_ledger(run)
-    rows = _rows(ledger, partial=partial)
+    _check_complete(ledger, partial=partial)
+    dataset = Dataset(ledger)
     from huggingface_hub import HfApi, get_token
 
     token = token or get_token()
     api = HfApi(token=token, library_name="reflash")
-    with staged(ledger) as folder, _told(repo, token):
+    with staged(dataset) as folder, _told(repo, token):
         api.create_repo(repo, repo_type=KIND, private=not public, exist_ok=True)
         private = _private(api, repo, public=public)
         _check_others(api, repo, folder)
         api.upload_folder(
-            repo_id=repo, folder_path=folder, repo_type=KIND, commit_message=f"{rows:,} rows regenerated with Reflash"
+            repo_id=repo,
+            folder_path=folder,
+            repo_type=KIND,
+            commit_message=f"{dataset.rows:,} rows regenerated with Reflash",
         )
         files = len(list((folder / "data").iterdir()))
-    return Pushed(f"{api.endpoint}/datasets/{repo}", rows, files, private)
+    return Pushed(f"{api.endpoint}/datasets/{repo}", dataset.rows, files, private)
 
 
-def _rows(ledger: Ledger, *, partial: bool) -> int:
-    """Good rows of a run that may be pushed."""
+def _check_complete(ledger: Ledger, *, partial: bool) -> None:
+    """Raise RunIncomplete unless a run may be pushed."""
     report = ledger.report()
-    if report is None or not ledger.dataset_files():
-        raise RunIncomplete(f"{ledger.where}: its dataset has no row yet; `reflash status` says what is missing")
+    if report is None or not isinstance(report.get("complete"), bool):
+        what = "no report" if report is None else "a damaged report"
+        raise RunIncomplete(f"{ledger.where}: has {what}; `reflash validate {ledger.where}` writes it anew")
     if not report["complete"] and not partial:
         raise RunIncomplete(f"{ledger.where}: rows are missing (`reflash status`); push what is there with --partial")
-    return int(report["good"])
 
 
 def _private(api: HfApi, repo: str, *, public: bool) -> bool:
@@ -86,11 +91,12 @@ def _check_others(api: HfApi, repo: str, folder: Path) -> None:
 @contextmanager
 def _told(repo: str, token: str | None) -> Iterator[None]:
     """The Hub's errors as ours: one line with a remedy, without the token."""
-    import httpx
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError
 
     try:
         yield
+    except ReflashError:
+        raise
     except (HFValidationError, LocalTokenNotFoundError) as error:
         raise ConfigError(f"{printable(repo)}: {_clean(error, token)}") from None
     except HfHubHTTPError as error:
@@ -99,7 +105,7 @@ def _told(repo: str, token: str | None) -> Iterator[None]:
                 f"{repo}: the Hub refuses it ({_clean(error, token)}): set HF_TOKEN to a token that may write there"
             ) from None
         raise _broken(repo, error, token) from None
-    except (httpx.HTTPError, OSError, RuntimeError) as error:  # RuntimeError: the upload of a file
+    except Exception as error:  # noqa: BLE001 - the client lets through what its HTTP library and odd answers raise
         raise _broken(repo, error, token) from None
 
 

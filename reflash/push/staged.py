@@ -13,7 +13,9 @@ import yaml
 
 from reflash.errors import RunIncomplete
 from reflash.ledger import names
+from reflash.ledger.dataset import Dataset
 from reflash.ledger.ledger import Ledger
+from reflash.printable import printable
 from reflash.publish.summary import bin_edge
 from reflash.report.charts import bars_chart, binned_lengths_chart
 
@@ -22,19 +24,23 @@ CONFIGS = [{"config_name": "default", "data_files": [{"split": "train", "path": 
 
 
 @contextmanager
-def staged(ledger: Ledger) -> Iterator[Path]:
+def staged(dataset: Dataset) -> Iterator[Path]:
     """A folder that holds what goes up; data files of a local run are linked, not copied.
 
-    Raises RunIncomplete where the run has no card yet.
+    Raises RunIncomplete where the run has no card or no report that can be read, StoreError where data files hold
+    other rows than were judged good.
     """
-    card, report = ledger.card(), ledger.report()
-    if card is None or report is None:
-        raise RunIncomplete(f"{ledger.where}: has no report yet; `reflash validate` writes one")
+    ledger = dataset.ledger
+    card, pictures = ledger.card(), _charts(ledger)
+    if card is None:
+        raise RunIncomplete(f"{ledger.where}: has no card; `reflash validate {ledger.where}` writes it anew")
     with TemporaryDirectory(prefix="reflash-push-") as temporary:
         folder = Path(temporary)
-        for name in ledger.dataset_files():
-            _bring(ledger, name, folder / name.removeprefix(_SHOWN))
-        pictures = charts(report["total"])
+        for name in dataset.files:
+            at = folder / name.removeprefix(_SHOWN)
+            _bring(ledger, name, at)
+            dataset.check_at(name, at)
+        dataset.check_all()
         for name, png in pictures.items():
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_bytes(png)
@@ -49,6 +55,16 @@ def _bring(ledger: Ledger, name: str, to: Path) -> None:
         return
     with to.open("wb") as file:
         file.writelines(ledger.store.chunks(name))
+
+
+def _charts(ledger: Ledger) -> dict[str, bytes]:
+    try:
+        return charts((ledger.report() or {})["total"])
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise RunIncomplete(
+            f"{ledger.where}: has a damaged report ({printable(repr(error))}); `reflash validate {ledger.where}` writes"
+            " it anew"
+        ) from error
 
 
 def charts(total: Mapping[str, Any]) -> dict[str, bytes]:

@@ -8,12 +8,15 @@ from typing import Any
 
 from reflash.config.run import RunConfig
 from reflash.errors import RunIncomplete
+from reflash.ledger import names
+from reflash.ledger.index import REPLAN
 from reflash.ledger.ledger import Ledger
 from reflash.publish.summary import ShardSummary, add_up
 from reflash.report.attempt import Attempt, attempts_in
 from reflash.report.examples import good_examples, set_aside_examples
 from reflash.report.held import held
 from reflash.report.words import without_secrets
+from reflash.types import Shard
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,18 @@ class Report:
         return {"complete": self.complete, "good": self.good, **body, "tokens_per_s": self.attempt.tokens_per_s}
 
 
+def _check_turns(ledger: Ledger, shards: Sequence[Shard], summaries: Sequence[ShardSummary]) -> None:
+    """Turns were held against their plan when they were judged: where counts differ, the index is wrong."""
+    turns = {shard.name: shard.turns for shard in shards}
+    for summary in summaries:
+        planned = sum(turns.get(name, 0) for name in summary.shards)
+        if planned != summary.turns:
+            raise RunIncomplete(
+                f"{ledger.store.where(names.INDEX)}: {planned:,} turns were planned in {', '.join(summary.shards)},"
+                f" {summary.turns:,} are there; {REPLAN}"
+            )
+
+
 def make_report(
     config: RunConfig, ledger: Ledger, summaries: Sequence[ShardSummary], attempt: Attempt, stopped: str = ""
 ) -> Report:
@@ -80,11 +95,7 @@ def make_report(
     shards = ledger.shards() or []
     total = add_up(summaries)
     done = set(total.shards)
-    planned = sum(s.turns for s in shards if s.name in done)
-    if planned != total.turns:
-        raise RunIncomplete(
-            f"{ledger.where}: {planned} turns were planned in the finished shards, {total.turns} are there"
-        )
+    _check_turns(ledger, shards, summaries)
     share = config.validation.alarm_share
     attempts = attempts_in(ledger.report())
     if attempt.output_tokens and attempt not in attempts:  # there already where this report is written once more

@@ -6,6 +6,7 @@ from typing import Any
 
 from reflash.ledger import names
 from reflash.ledger.ledger import Ledger, open_ledger
+from reflash.ledger.whole import faults
 from reflash.report.nodes import nodes_of, problems_of, rates_of
 
 
@@ -25,11 +26,13 @@ def run_status(run: str) -> dict[str, Any]:
     missing = next((m for s in shards if s.name not in whole and (m := ledger.first_missing(s.name))), None)
     source = ledger.source_counts()
     complete = bool(shards) and len(published) == len(shards) and (report or {}).get("complete") is True
+    damaged = next(faults(ledger), None) if complete and ledger.store.root else None  # a store is asked too slowly
     nodes = nodes_of(ledger, manifest.recorded["config"])
     return {
         "run": ledger.where,
         "model": manifest.decides["model"]["name"],
-        "complete": complete,
+        "complete": complete and damaged is None,
+        "damaged": damaged,
         "nodes": nodes,
         **rates_of(nodes, rows - done - under_way),
         "problems": problems_of(nodes, complete=complete),

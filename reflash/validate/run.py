@@ -7,8 +7,12 @@ from typing import Any
 
 from reflash.about import our_version
 from reflash.config.run import RunConfig
-from reflash.ledger.ledger import open_ledger
+from reflash.errors import RunIncomplete
+from reflash.ledger import names
+from reflash.ledger.files import LOST_PART
+from reflash.ledger.ledger import Ledger, open_ledger
 from reflash.render.shared import shared_renderer
+from reflash.types import Judgement
 from reflash.validate.shard import judge_shard
 from reflash.validate.summary import Tally, tally
 
@@ -25,19 +29,24 @@ def settings_of(rules: str) -> dict[str, Any]:
 
 
 def validate_shard(config: RunConfig, shard: str, *, anew: bool = False) -> Tally:
-    """Judge a shard, or count the verdicts that stand, unless `anew`. Raises RunIncomplete where turns are missing."""
+    """Judge a shard, or count the verdicts that stand, unless `anew`.
+
+    Raises RunIncomplete, naming the part and the remedy, where its turns are not those that were planned.
+    """
     ledger = open_ledger(config.run)
     rules = rules_of(config)
     judgements = None if anew else ledger.verdicts(shard, rules)
     if judgements is None:
-        renderer = shared_renderer(config.model, config.thinking)
-        judgements = judge_shard(
-            ledger.planned(shard),
-            ledger.part(shard),
-            renderer,
-            config.validation,
-            config.model.context,
-            regenerate_calls=config.tools.calls == "regenerate",
-        )
+        judgements = _judged(config, ledger, shard)
         ledger.write_verdicts(shard, judgements, rules)
     return tally(judgements, config.validation)
+
+
+def _judged(config: RunConfig, ledger: Ledger, shard: str) -> list[Judgement]:
+    renderer = shared_renderer(config.model, config.thinking)
+    calls = config.tools.calls == "regenerate"
+    planned, turns = ledger.planned(shard), ledger.part(shard)
+    try:
+        return judge_shard(planned, turns, renderer, config.validation, config.model.context, regenerate_calls=calls)
+    except RunIncomplete as error:
+        raise RunIncomplete(f"{ledger.store.where(names.part(shard))}: {error}; {LOST_PART}") from error

@@ -11,9 +11,6 @@ from reflash.render.base import Renderer
 from reflash.types import Conversation, Judgement, Planned, Turn
 from reflash.validate.judge import Judge
 
-_REMEDY = "start the same run again: it makes what is missing and keeps the rest"
-_MIXED = "the run's folder mixes two plans; start in a new folder"
-
 
 def judge_shard(
     planned: Iterable[Planned],
@@ -45,7 +42,7 @@ def judge_shard(
         name, rest = next(iter(by_conversation.items()))
         raise RunIncomplete(
             f"conversation {name}: {len(rest)} generated turns, but the plan does not hold it"
-            f" ({len(by_conversation)} such conversations); {_MIXED}"
+            f" ({len(by_conversation)} such conversations)"
         )
     return judgements
 
@@ -59,10 +56,8 @@ def _require_whole(positions: Sequence[int], conversation: Conversation, made: S
     odd = sorted(set(held) - set(wanted))
     if odd:
         raise RunIncomplete(
-            f"conversation {conversation.id}: turn {odd[0][0]} at message {odd[0][1]} is not in the plan; {_MIXED}"
+            f"conversation {conversation.id}: turn {odd[0][0]} at message {odd[0][1]} is not in the plan"
         )
     missing = [turn for turn, position in wanted if (turn, position) not in held]
     what = f"turn {missing[0]} is missing" if missing else "a turn stands twice"
-    raise RunIncomplete(
-        f"conversation {conversation.id}: {len(held)} generated turns of {len(wanted)} planned, {what}; {_REMEDY}"
-    )
+    raise RunIncomplete(f"conversation {conversation.id}: {len(held)} generated turns of {len(wanted)} planned, {what}")

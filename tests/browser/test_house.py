@@ -24,6 +24,7 @@ pytestmark = [
     pytest.mark.prefect,
     pytest.mark.engine,
     pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.timeout(1800),
     pytest.mark.filterwarnings("ignore"),
 ]

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
+from flows.validating import validate_run
 from reflash.errors import ConfigError, RunIncomplete, StoreError
 from reflash.export.formats import FORMATS
 from reflash.export.run import export_run
+from reflash.ledger import names
+from reflash.ledger.ledger import Ledger, open_ledger
+from reflash.ledger.schema import to_parquet
 from reflash.sources.locate import part_of
 from tests.flows.made import MODEL, made_run, settings
 from tests.making import begun, config
@@ -118,11 +125,9 @@ def test_what_was_exported_is_read_back_as_the_same_conversations(run: Path, tmp
 
 def test_it_lies_beside_the_dataset_and_says_what_is_missing(tmp_path: Path) -> None:
     made_run(settings(tmp_path, 5), shards_wanted=2)
-    command = "import sys; from flows.cli import main; sys.argv[0] = 'reflash'; main()"
-    arguments = ["export", str(tmp_path / "run"), "--format", "specforge"]
-    said = subprocess.run([sys.executable, "-c", command, *arguments], capture_output=True, text=True, check=True)
-    assert "4 rows are in" in said.stdout
-    assert "not in the dataset yet: 1" in said.stdout
+    said = reflash("export", str(tmp_path / "run"), "--format", "specforge")
+    assert "4 rows are in" in said
+    assert "not in the dataset yet: 1" in said
     assert len((tmp_path / "run" / "export" / "specforge.jsonl").read_text().splitlines()) == 4
 
 
@@ -133,6 +138,107 @@ def test_what_cannot_be_exported_says_why(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there are specforge, specforge-conversations"):
         export_run(str(tmp_path / "run"), "deepspec2")
     assert all(form.note for form in FORMATS.values())
+
+
+def cut(ledger: Ledger, name: str, edit: Callable[[pa.Table], pa.Table], *, told: bool) -> None:
+    """A table with other rows and the same metadata; without `told` as the first versions wrote it."""
+    table = ledger.dataset_rows(name)
+    facts = {key.decode(): value.decode() for key, value in table.schema.metadata.items()}
+    kept = facts if told else {"run": facts["run"]}
+    ledger.store.put(name, to_parquet(edit(table), **kept))
+
+
+EDITS: dict[str, Callable[[pa.Table], pa.Table]] = {
+    "fewer": lambda table: table.slice(0, 1),
+    "doubled": lambda table: pa.concat_tables([table, table.slice(0, 1)]),
+    "one twice, one not": lambda table: pa.concat_tables([table.slice(0, 1), table.slice(0, 1)]),
+    "none": lambda table: table.slice(0, 0),
+}
+
+
+@pytest.mark.parametrize("told", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("verdicts", [True, False])
+@pytest.mark.parametrize("edit", EDITS)
+def test_a_dataset_file_of_other_rows_is_refused_and_validating_writes_it_anew(
+    made: Ledger, tmp_path: Path, edit: str, told: bool, verdicts: bool
+) -> None:
+    ledger = copied(made, tmp_path)
+    name = names.dataset("00000")
+    cut(ledger, name, EDITS[edit], told=told)
+    if not verdicts:
+        if not told and edit == "one twice, one not":
+            pytest.skip("nothing knows better")
+        ledger.store.delete([names.verdicts("00000")])
+    with pytest.raises(StoreError, match="`reflash validate") as error:
+        export_run(ledger.where, "specforge")
+    if told or verdicts:
+        assert name in str(error.value)
+    if edit == "fewer":
+        mended(ledger, str(error.value), 5)
+
+
+@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("name", ["dataset/data/train-00001.parquet", "dataset/data/train-00077.parquet"])
+def test_a_copy_of_another_dataset_file_is_refused(made: Ledger, tmp_path: Path, name: str, told: bool) -> None:
+    ledger = copied(made, tmp_path)
+    cut(ledger, names.dataset("00000"), lambda table: table, told=told)
+    ledger.store.put(name, ledger.store.get(names.dataset("00000")) or b"")
+    with pytest.raises(StoreError, match=name) as error:
+        export_run(ledger.where, "messages")
+    mended(ledger, str(error.value), 5)
+
+
+def test_a_dataset_file_that_is_gone_from_a_whole_run_is_missed(made: Ledger, tmp_path: Path) -> None:
+    ledger = copied(made, tmp_path)
+    ledger.store.delete([names.dataset("00001")])
+    with pytest.raises(StoreError, match=r"train-00001\.parquet is missing") as error:
+        export_run(ledger.where, "messages")
+    mended(ledger, str(error.value), 5)
+
+
+@pytest.mark.parametrize("name", ["plan/index.json", "plan/00001.parquet", "parts/00002.parquet"])
+def test_a_folder_that_lost_files_behind_a_whole_dataset_is_a_warning(made: Ledger, tmp_path: Path, name: str) -> None:
+    ledger = copied(made, tmp_path)
+    ledger.store.delete([name])
+    assert export_run(ledger.where, "messages").lacking == (name,)
+    said = reflash("export", ledger.where, "--format", "messages")
+    assert "5 rows are in" in said
+    assert f"warning: these rows are whole, but the run's folder is not: {name} missing" in said
+
+
+def test_a_torn_part_behind_a_whole_dataset_is_a_warning(made: Ledger, tmp_path: Path) -> None:
+    ledger = copied(made, tmp_path)
+    ledger.store.put(names.part("00001"), b"PAR1 half a fi")
+    assert export_run(ledger.where, "messages").lacking == (names.part("00001"),)
+    assert export_run(made.where, "messages").lacking == ()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
+    return made_run(settings(tmp_path_factory.mktemp("whole")))
+
+
+def copied(ledger: Ledger, to: Path) -> Ledger:
+    """The run's folder elsewhere, as `cp -r` leaves it."""
+    shutil.copytree(ledger.where, to / "run")
+    return open_ledger(str(to / "run"))
+
+
+def mended(ledger: Ledger, said: str, rows: int) -> None:
+    """What the error says, done; then all rows are exported, and nothing is left of the attempt before."""
+    assert not list((ledger.store.root or Path()).glob("export/*.jsonl*"))
+    if "delete it" in said:
+        ledger.store.delete([said.split(" ", 1)[0].removeprefix(f"{ledger.where}/")])
+    if "reflash validate" in said:
+        validate_run(ledger.where)
+    assert export_run(ledger.where, "specforge").rows == rows
+
+
+def reflash(*arguments: str) -> str:
+    command = "import sys; from flows.cli import main; sys.argv[0] = 'reflash'; main()"
+    return subprocess.run(
+        [sys.executable, "-c", command, *arguments], capture_output=True, text=True, check=True
+    ).stdout
 
 
 def test_an_export_that_fails_leaves_nothing(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from tests.flows.made import MODEL
 from tests.flows.test_stopped import ROOT, START, waited
 from tests.making import config, conversations_file
 
-pytestmark = [pytest.mark.prefect, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.prefect, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(600)]
 
 ROWS, SHARD = 512, 32
 

@@ -16,6 +16,7 @@ from tests.flows.house_made import House, house_in, settings, started_by, until
 pytestmark = [
     pytest.mark.prefect,
     pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.timeout(900),
     pytest.mark.filterwarnings("ignore"),
     pytest.mark.skipif(shutil.which("initdb") is None, reason="PostgreSQL is missing: its initdb is not in PATH"),

@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from reflash.config.run import RunConfig
@@ -89,6 +91,22 @@ def test_a_run_whose_engine_is_gone_fails_and_says_what_is_missing(tmp_path: Pat
     ):
         regenerate(run)
     assert not json.loads((tmp_path / "run" / "report.json").read_text())["complete"]
+
+
+def test_a_wrong_part_that_only_its_verdicts_show_is_named_with_the_remedy(tmp_path: Path) -> None:
+    from flows.regenerate import regenerate
+
+    run = settings(tmp_path)
+    regenerate(run)
+    part = tmp_path / "run" / "parts" / "00001.parquet"
+    table = pq.read_table(part)
+    others = pa.array(["zzz", *table["conversation"].to_pylist()[1:]])
+    told = {b"run": table.schema.metadata[b"run"]}  # all that the first versions wrote
+    pq.write_table(table.set_column(0, "conversation", others).replace_schema_metadata(told), part)
+    with pytest.raises(RunIncomplete, match=r"What stopped it: .*parts/00001\.parquet: conversation .*delete it and"):
+        regenerate(run)
+    part.unlink()
+    assert regenerate(run).complete
 
 
 def test_a_source_without_rows_fails_by_name(tmp_path: Path) -> None:

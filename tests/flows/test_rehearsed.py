@@ -16,6 +16,7 @@ NEEDED = ("ip", "unshare", "initdb", "postgres")
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.prefect
 @pytest.mark.timeout(1200)
 @pytest.mark.skipif(not (BENCH / "mock_engine.py").exists(), reason="no scripted engine in ../shared/bench")

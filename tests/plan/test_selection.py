@@ -106,7 +106,7 @@ def test_a_selection_that_cannot_be_used_says_why(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="neither a column row nor id"):
         read_selection(path)
     with pytest.raises(SourceError, match="selects no row"):
-        read_selection(selection(path, [], [], 6))
+        read_selection(selection(tmp_path / "none.parquet", [], [], 6))
     pq.write_table(pa.table({"row": ["first"]}), path)
     with pytest.raises(SourceError, match="column row is of type string"):
         read_selection(path)

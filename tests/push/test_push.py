@@ -7,14 +7,20 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import datasets
 import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from reflash.errors import RunIncomplete
+from flows.validating import validate_run
+from reflash.errors import RunIncomplete, StoreError
+from reflash.ledger import names
+from reflash.ledger.dataset import Dataset
 from reflash.ledger.ledger import open_ledger
 from reflash.push.hub import push_run
 from reflash.push.staged import staged
@@ -72,7 +78,7 @@ def rows_of(raw: bytes) -> list[dict[str, object]]:
 
 def test_what_goes_up_is_read_as_one_set_and_its_card_as_written(run: Path, tmp_path: Path) -> None:
     ledger = open_ledger(str(run))
-    with staged(ledger) as folder:
+    with staged(Dataset(ledger)) as folder:
         loaded = datasets.load_dataset(str(folder), cache_dir=str(tmp_path))
         front, body = (folder / "README.md").read_text().removeprefix("---\n").split("\n---\n", 1)
     assert list(loaded) == ["train"]
@@ -137,3 +143,76 @@ def test_a_run_with_missing_rows_is_pushed_only_when_that_is_said(tmp_path: Path
     made_run(settings(tmp_path), shards_wanted=1)
     with pytest.raises(RunIncomplete, match="reflash"):
         push_run(str(tmp_path / "run"), "own/set")
+
+
+class Odd(BaseHTTPRequestHandler):
+    """A server that is no Hub: a page for an answer, a list, nothing, a way to nowhere."""
+
+    does = ""
+
+    def log_message(self, *arguments: object) -> None:
+        """Say nothing."""
+
+    def do_POST(self) -> None:
+        if self.does == "hangs up":
+            self.connection.close()
+            return
+        self.send_response(307 if self.does == "leads nowhere" else 200)
+        body = b"<html>\x1b[31m" if self.does == "shows a page" else b"[]"
+        self.send_header("Location", "http://127.0.0.1:9/")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@contextmanager
+def odd(does: str) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Does", (Odd,), {"does": does}))
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("does", ["shows a page", "answers a list", "hangs up", "leads nowhere"])
+def test_a_server_that_is_no_hub_is_one_clear_error(run: Path, does: str) -> None:
+    with odd(does) as url:
+        done = push(run, url)
+    assert done.returncode == 1
+    assert done.stderr.startswith("reflash: own/set: the upload broke off (")
+    assert (done.stderr.count("\n"), "\x1b" in done.stderr) == (1, False)
+
+
+def test_a_hub_that_cannot_be_reached_is_one_clear_error(run: Path) -> None:
+    done = push(run, "http://127.0.0.1:9")
+    assert done.returncode == 1
+    assert done.stderr.startswith("reflash: own/set: the upload broke off (")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("report", [b'{"turns": "x"}', b'{"complete": true}', b'{"complete": true, "total": 3}', None])
+def test_a_report_that_is_gone_or_damaged_is_written_by_validating(tmp_path: Path, report: bytes | None) -> None:
+    ledger = made_run(settings(tmp_path, 3))
+    ledger.store.delete(["report.json"])
+    if report is not None:
+        ledger.store.put("report.json", report)
+    with pytest.raises(RunIncomplete, match=r"has (no|a damaged) report.*`reflash validate"):
+        push_run(ledger.where, "own/set")
+    validate_run(ledger.where)
+    with staged(Dataset(ledger)) as folder:
+        assert len(list((folder / "data").iterdir())) == 2
+
+
+def test_files_that_hold_other_rows_than_were_judged_good_are_not_pushed(tmp_path: Path) -> None:
+    ledger = made_run(settings(tmp_path, 3))
+    whole = ledger.store.get(names.dataset("00000"))
+    assert whole
+    for name in (names.dataset("00001"), names.dataset("00002")):
+        ledger.store.put(name, whole)
+        with pytest.raises(StoreError, match=name), staged(Dataset(ledger)):
+            pass
+        ledger.store.delete([name])
+        validate_run(ledger.where)
