@@ -10,9 +10,12 @@ import pyarrow as pa
 from tokenizers import Tokenizer
 
 from reflash.census.grams import BREAK, Bytes, Ints
+from reflash.render.token_bytes import BYTES
 from reflash.tokenized.lists import Flat
 
 _BYTE = re.compile("<0x([0-9A-Fa-f]{2})>")
+# The byte of each letter; those that stand for themselves need none.
+_LETTERS = {ord(letter): byte for letter, byte in BYTES.items() if ord(letter) != byte}
 _SPACE = "\u2581"  # how SentencePiece writes one
 
 
@@ -54,13 +57,3 @@ def _spell_piece(piece: str) -> bytes:
     if byte := _BYTE.fullmatch(piece):
         return bytes([int(byte[1], 16)])
     return piece.replace(_SPACE, " ").encode()
-
-
-def _letters() -> dict[int, int]:
-    """The byte of each letter: printable ones stand for themselves, the others for U+0100 and on."""
-    plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    hidden = [byte for byte in range(256) if byte not in plain]
-    return {0x100 + n: byte for n, byte in enumerate(hidden)}
-
-
-_LETTERS = _letters()

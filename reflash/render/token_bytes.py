@@ -13,7 +13,7 @@ _TRIED, _RUN = 2_000, 50  # ids that are decoded both ways before the table is t
 # Byte-level BPE writes bytes that are no visible character of Latin-1 as characters from U+0100 on (as GPT-2 did).
 _VISIBLE = (*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100))
 _HIDDEN = [byte for byte in range(256) if byte not in _VISIBLE]
-_BYTES = {chr(byte): byte for byte in _VISIBLE} | {chr(0x100 + n): byte for n, byte in enumerate(_HIDDEN)}
+BYTES = {chr(byte): byte for byte in _VISIBLE} | {chr(0x100 + n): byte for n, byte in enumerate(_HIDDEN)}
 
 
 class TokenBytes:
@@ -46,6 +46,6 @@ def token_bytes(tokenizer: Tokenizer) -> TokenBytes | None:
 
 def _spelled(token: str) -> bytes:
     try:
-        return bytes([_BYTES[character] for character in token])
+        return bytes([BYTES[character] for character in token])
     except KeyError:  # an added token is written as it is
         return token.encode()
