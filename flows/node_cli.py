@@ -17,8 +17,8 @@ def node(
 ) -> None:
     """Join a run with this machine's engines: take shards until none is left.
 
-    Start it on as many machines as you like, once `reflash regenerate`, which plans, judges and publishes, has begun. It
-    may be stopped or killed at any time: others take what it had not finished.
+    Start it on as many machines as you like, once `reflash regenerate`, which plans, judges and publishes, has begun.
+    It may be stopped or killed at any time: others take what it had not finished.
     """
     from flows.joining import node_config, work
     from flows.screen import progress_bar
