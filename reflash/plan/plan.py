@@ -56,6 +56,7 @@ class _Planner:
         self.census = Census()
         self.rejects: list[tuple[Origin, str | None, str]] = []
         self.reject_files = 0
+        self.why = ""  # the first row was rejected
 
     def run(self, intake: Intake) -> list[Shard]:
         shards: list[Shard] = []
@@ -68,7 +69,7 @@ class _Planner:
         if not shards:
             if not self.counts["rows"]:
                 raise SourceError(f"{intake.name}: holds no row")
-            raise SourceError(f"{intake.name}: none of its {self.counts['rows']} rows can be used; {self._why()}")
+            raise SourceError(f"{intake.name}: none of its {self.counts['rows']} rows can be used; {self.why}")
         duplicates = {"duplicate ids": self.census.duplicate_ids, "duplicate prompts": self.census.duplicate_prompts}
         self.ledger.finish_plan(shards, dict(self.counts) | duplicates)
         return shards
@@ -109,6 +110,7 @@ class _Planner:
 
     def _reject(self, origin: Origin, row_id: str | None, reason: str) -> None:
         self.rejects.append((origin, row_id, reason))
+        self.why = self.why or f"the first, {origin.file} row {origin.row}: {reason}"
         if len(self.rejects) >= REJECTS_PER_FILE:
             self._flush_rejects()
 
@@ -125,12 +127,6 @@ class _Planner:
         self.ledger.write_source_rejects(self.reject_files, table)
         self.reject_files += 1
         self.rejects = []
-
-    def _why(self) -> str:
-        if not self.rejects:
-            return f"see {self.ledger.where}/rejects"
-        origin, _, reason = self.rejects[0]
-        return f"the first, {origin.file} row {origin.row}: {reason}"
 
 
 def _chunks(pairs: Iterator[Pair]) -> Iterator[Sequence[Pair]]:

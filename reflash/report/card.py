@@ -88,8 +88,14 @@ def _template(config: RunConfig) -> str:
 
 def _engines(report: Report) -> str:
     """Those of all attempts, by version: the rows name them by address, which is nobody's business."""
-    told = "; then ".join(foreign(names) for names in report.engines) or "not known"
+    told = "; then ".join(foreign(names) for names in report.engines) or _of_rows(report)
     return f"{told}; not known for {report.untold_turns:,} turns" if report.attempts and report.untold_turns else told
+
+
+def _of_rows(report: Report) -> str:
+    """What the rows say, where every attempt that made some ended without a report."""
+    names = sorted({"an endpoint" if "://" in name else name for name in report.total.engines})
+    return f"{', '.join(map(foreign, names))} (version not known)" if names else "not known"
 
 
 def _what(report: Report) -> str:

@@ -80,6 +80,15 @@ def test_engines_are_named_by_version_and_never_by_address() -> None:
     assert "10.1.2.3" not in text
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"), [("llamacpp:smol", "llamacpp:smol"), ("http://10.1.2.3:8000", "an endpoint")]
+)
+def test_where_no_attempt_left_a_report_the_rows_name_the_engine(name: str, shown: str) -> None:
+    text = dataset_card(report(summary(engines={name: 15}), attempt=Attempt(0, 0, 0.0, ())), config("run", model=MODEL))
+    assert setting(text, "engines") == f"{shown} (version not known)"
+    assert "10.1.2.3" not in text
+
+
 def test_rows_are_said_to_be_counted_from_one() -> None:
     assert "first row is 1" in setting(card()[1], "source_file, source_row")
 
