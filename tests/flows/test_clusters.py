@@ -137,6 +137,7 @@ def test_a_server_takes_the_pool_and_its_deployment_as_the_page_says(tmp_path: P
 
 @pytest.mark.prefect
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_tasks_of_a_slurm_array_make_a_whole_run(tmp_path: Path) -> None:
     """The script itself, with an `srun` that starts its command here."""

@@ -18,7 +18,13 @@ import pytest
 
 from tests.flows.house_made import House, free_port, settings, until
 
-pytestmark = [pytest.mark.prefect, pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore")]
+pytestmark = [
+    pytest.mark.prefect,
+    pytest.mark.slow,
+    pytest.mark.long,
+    pytest.mark.timeout(900),
+    pytest.mark.filterwarnings("ignore"),
+]
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "prefect.md").read_text()
